@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * libnodereclaim: free clean page cache of NUMA nodes, just enough, and say what was done.
+ *
+ * The flow is binding -> snapshot -> plan -> reclaim -> report. nr_run() does it in one call.
+ *
+ * Conventions
+ *  - Functions that return int give 0 or -errno, if nothing else is said. Text about an error goes
+ *    to the context's log callback.
+ *  - All sizes are bytes. The kernel's "kB" are 1024 bytes.
+ *  - Objects that a function gives out are freed with the function named beside it; all of these
+ *    accept NULL. Public structures are only ever allocated by the library, and members are only
+ *    ever added at their end.
+ *  - Nothing here is global: functions on different contexts may run at the same time. One context
+ *    may be used by one thread at a time; nr_cancel() is the exception.
+ *  - The library never writes to standard output or standard error and never ends the process.
+ */
+#ifndef NODERECLAIM_H
+#define NODERECLAIM_H
+
+#include <numa.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The highest NUMA node number + 1 and CPU number + 1 that are handled. Linux allows 1024 NUMA
+ * nodes (NODES_SHIFT is 10 at most) and 8192 CPUs (x86-64 and arm64 with MAXSMP, Linux 6.12). */
+#define NR_MAX_NODES 1024
+#define NR_MAX_CPUS 8192
+
+/* The longest text that nr_spec_parse() reads, in bytes without the NUL. */
+#define NR_SPEC_MAX 1023
+
+/* ---------------------------------------------------------------- context (context.c) */
+
+struct nr_ctx;
+
+/* Receives one line without newline. @priority is a syslog level, LOG_ERR to LOG_DEBUG. Called in
+ * the thread that caused the message, during nr_run() also in threads of the library, but never
+ * by two at once for one context. */
+typedef void (*nr_log_fn)(void *data, int priority, const char *message);
+
+/**
+ * nr_open - make a context
+ * @out:     the context, freed with nr_close()
+ * @sysroot: folder that holds sys/ and proc/, NULL for the running system
+ *
+ * A context with a @sysroot only reads: nr_run() with it is -EROFS
+ * unless it is a dry run.
+ *
+ * Return: 0, -ENOMEM, or the errno of opening @sysroot.
+ */
+int nr_open(struct nr_ctx **out, const char *sysroot);
+void nr_close(struct nr_ctx *ctx);
+
+/* Messages up to @max_priority (LOG_ERR ... LOG_DEBUG) go to @fn; NULL drops all, the default. */
+void nr_set_log(struct nr_ctx *ctx, nr_log_fn fn, void *data, int max_priority);
+
+/**
+ * nr_cancel - end a running nr_run() early
+ *
+ * Async-signal-safe, may be called from any thread. What is freed by then stays freed; the result
+ * says NR_STOP_CANCELLED. It stays in force for the next nr_run() if none is running.
+ */
+void nr_cancel(struct nr_ctx *ctx);
+
+/* "MAJOR.MINOR.PATCH" of the library in use; static. */
+const char *nr_version(void);
+
+/* ---------------------------------------------------------------- sets (sets.c) */
+
+/**
+ * nr_set_new - an empty libnuma bitmask of @bits bits
+ *
+ * As numa_bitmask_alloc(3), which ends the process when there is no memory; this one returns NULL.
+ * Freed with nr_set_free() or numa_bitmask_free(3).
+ */
+struct bitmask *nr_set_new(unsigned int bits);
+void nr_set_free(struct bitmask *set);
+
+/**
+ * nr_set_parse - read a list as the kernel writes it: "0,2-3", "" (empty set)
+ * @text: the list; a newline at the end is allowed
+ * @set:  cleared, then filled
+ * @bad:  offset of the first byte that is wrong, may be NULL; set on error
+ *
+ * Return: 0, -EINVAL for bad syntax or a reversed range, -ERANGE for a number that @set cannot
+ * hold.
+ */
+int nr_set_parse(const char *text, struct bitmask *set, size_t *bad);
+
+/**
+ * nr_set_format - write a set as "0,2-3" into @buf, always NUL-terminated
+ *
+ * Return: the length of the whole text; as with snprintf(3), @size or more means that it was cut.
+ */
+size_t nr_set_format(const struct bitmask *set, char *buf, size_t size);
+
+/* ---------------------------------------------------------------- spec (spec.c) */
+
+enum nr_goal {
+	NR_GOAL_AUTO,	 /* what the job was given */
+	NR_GOAL_SIZE,	 /* spec.bytes on each NUMA node */
+	NR_GOAL_PERCENT, /* spec.percent of each NUMA node's memory */
+	NR_GOAL_ALL,	 /* every clean page */
+};
+
+enum nr_dirty { NR_DIRTY_SKIP, NR_DIRTY_SYNC };
+enum nr_policy { NR_POLICY_NONE, NR_POLICY_LOCAL, NR_POLICY_BIND };
+enum nr_verbosity { NR_VERBOSITY_NORMAL, NR_VERBOSITY_VERBOSE, NR_VERBOSITY_QUIET };
+
+/* One bit an item of the grammar, for nr_spec.given and for lists of what users may ask for. */
+enum nr_item {
+	NR_ITEM_AUTO = 1 << 0,
+	NR_ITEM_SIZE = 1 << 1, /* SIZE and N% */
+	NR_ITEM_ALL = 1 << 2,
+	NR_ITEM_NODES = 1 << 3,
+	NR_ITEM_DIRTY = 1 << 4,
+	NR_ITEM_POLICY = 1 << 5,
+	NR_ITEM_COMPACT = 1 << 6,
+	NR_ITEM_TIMEOUT = 1 << 7,
+	NR_ITEM_STRICT = 1 << 8,
+	NR_ITEM_VERBOSE = 1 << 9, /* verbose and quiet */
+	NR_ITEM_HELP = 1 << 10,
+};
+#define NR_ITEMS_ALL ((1u << 11) - 1)
+
+#define NR_TIMEOUT_DEFAULT 30 /* seconds */
+#define NR_TIMEOUT_MAX 3600   /* seconds */
+
+struct nr_spec {
+	enum nr_goal goal;
+	uint64_t bytes;	       /* with NR_GOAL_SIZE; 1 or more */
+	unsigned int percent;  /* with NR_GOAL_PERCENT; 1 to 100 */
+	struct bitmask *nodes; /* NULL: all NUMA nodes of the job */
+	enum nr_dirty dirty;
+	enum nr_policy policy;
+	bool compact;
+	unsigned int timeout; /* seconds, 1 to NR_TIMEOUT_MAX */
+	bool strict;
+	enum nr_verbosity verbosity;
+	bool help;
+	unsigned int given; /* enum nr_item bits of the items that the text had */
+};
+
+/**
+ * nr_spec_parse - read the text after --node-reclaim=
+ * @text: NULL, "" and "(null)" mean the default, "auto" (Slurm passes each of them for an option
+ *        without argument)
+ * @out:  the spec, freed with nr_spec_free(); NULL on error
+ * @err:  one line that names the item, its place and what is allowed, without newline; may be NULL
+ * @errlen: size of @err; 256 is always enough
+ *
+ * After "nodes=", items of only digits and '-' belong to its list: "nodes=0,2-3,strict".
+ *
+ * Pure: no I/O. Every control character and every byte above 0x7e in @err is shown as '?'.
+ *
+ * Return: 0, -EINVAL for a bad item, -ERANGE for a number out of range, -EEXIST for a repeated
+ * item, -E2BIG for a text above NR_SPEC_MAX, -ENOMEM.
+ */
+int nr_spec_parse(const char *text, struct nr_spec **out, char *err, size_t errlen);
+void nr_spec_free(struct nr_spec *spec);
+
+/* The name of an item's bit as users write it ("nodes", "timeout", ...); NULL if @item is none. */
+const char *nr_item_name(enum nr_item item);
+
+/* Bits for a comma-separated list of item names, "all" counts as the item, "any" as every item.
+ * Return: 0 or -EINVAL. */
+int nr_items_parse(const char *text, unsigned int *bits);
+
+/* The text of "help": every item with its meaning, lines of at most 100 columns. Static. */
+const char *nr_spec_help(void);
+
+/* Read "SIZE": digits and one of K, M, G, T (powers of 1024, either case). No fractions, and no
+ * bare number: Slurm's own options would read it as megabytes, everybody else as bytes. Return: 0,
+ * -EINVAL, -ERANGE when it is 0 or does not fit into 63 bits. */
+int nr_size_parse(const char *text, uint64_t *bytes);
+
+/* Write @bytes as people read it ("1.5G", "820M", "0"), at most 7 characters and a NUL. */
+#define NR_SIZE_TEXT 8
+const char *nr_size_format(uint64_t bytes, char buf[NR_SIZE_TEXT]);
+
+/* ---------------------------------------------------------------- nodes (nodes.c) */
+
+/* Counters of one NUMA node, from nodeN/meminfo and nodeN/hugepages, in bytes. */
+enum nr_counter {
+	NR_TOTAL,	/* MemTotal */
+	NR_FREE,	/* MemFree */
+	NR_FILE,	/* FilePages: page cache with shmem and swap cache */
+	NR_ACTIVE_FILE, /* Active(file) */
+	NR_INACTIVE_FILE,
+	NR_ACTIVE_ANON,
+	NR_INACTIVE_ANON,
+	NR_UNEVICTABLE,
+	NR_MLOCKED,
+	NR_DIRTY_PAGES,
+	NR_WRITEBACK,
+	NR_MAPPED, /* mapped file and shmem pages */
+	NR_ANON,   /* AnonPages */
+	NR_SHMEM,
+	NR_KERNEL_STACK,
+	NR_PAGE_TABLES,
+	NR_SLAB_RECLAIMABLE,
+	NR_SLAB_UNRECLAIMABLE,
+	NR_SWAP_CACHED,
+	NR_ANON_HUGE,
+	NR_HUGE_TOTAL, /* huge-page pools, all sizes */
+	NR_HUGE_FREE,
+	/* Derived by the library */
+	NR_CLEAN,	/* clean cache: unmapped, clean file pages, see nr_node_get() */
+	NR_ALLOCATABLE, /* free above the zones' low watermarks and lowmem reserves */
+	NR_FREE_BLOCKS, /* free in whole huge-page blocks */
+	NR_PER_CPU,	/* free, but on per-CPU lists, where only that CPU finds it */
+	NR_UNACCOUNTED, /* memory in none of the classes */
+	NR_COUNTERS
+};
+
+#define NR_ZONE_NAME 16
+
+struct nr_zone {
+	char name[NR_ZONE_NAME]; /* "DMA32", "Normal", "Movable", ... */
+	uint64_t free;
+	uint64_t min, low, high; /* watermarks */
+	uint64_t reserve;	 /* lowmem reserve against user allocations ("protection") */
+	uint64_t present, managed;
+	uint64_t file; /* active and inactive file pages of the zone */
+};
+
+/* Free pages on the list of one CPU. MemFree does not count them. */
+struct nr_pcp {
+	unsigned int cpu;
+	uint64_t bytes; /* above 0 */
+};
+
+struct nr_node {
+	int nid;
+	bool has_memory;
+	unsigned int ncpus; /* online CPUs of the NUMA node itself */
+	uint64_t have;	    /* bit c set: counter c is known */
+	uint64_t value[NR_COUNTERS];
+	size_t nzones;
+	const struct nr_zone *zones; /* populated zones only, as /proc/zoneinfo orders them */
+	/* Reclaim activity since boot in pages, where nodeN/vmstat has it (Linux 6.17 and later) */
+	bool have_reclaim;
+	uint64_t scanned, stolen; /* pgscan_proactive, pgsteal_proactive */
+	bool have_demoted;
+	uint64_t demoted; /* pgdemote_*, all, pages */
+	bool have_swapped;
+	uint64_t swapped_out; /* pswpout of the NUMA node, pages */
+	size_t npcp;
+	const struct nr_pcp *pcp; /* from /proc/zoneinfo, all zones together */
+};
+
+struct nr_snapshot;
+
+/**
+ * nr_snapshot_take - read every online NUMA node once
+ * @out: the snapshot, freed with nr_snapshot_free()
+ *
+ * A NUMA node that goes offline meanwhile is left out. Counters may be up to half a MB for
+ * each CPU behind: the kernel keeps differences per CPU (mm/vmstat.c) for a second.
+ *
+ * Return: 0, -ENOMEM, -ENOENT when the kernel has no NUMA support, -errno of reading.
+ */
+int nr_snapshot_take(struct nr_ctx *ctx, struct nr_snapshot **out);
+void nr_snapshot_free(struct nr_snapshot *snap);
+
+/* Number of NUMA nodes; the @i-th in the order of their numbers; the one with number @nid or NULL.
+ * What is returned lives as long as @snap. */
+size_t nr_snapshot_count(const struct nr_snapshot *snap);
+const struct nr_node *nr_snapshot_at(const struct nr_snapshot *snap, size_t i);
+const struct nr_node *nr_snapshot_find(const struct nr_snapshot *snap, int nid);
+
+/**
+ * nr_node_get - one counter of a NUMA node in bytes
+ *
+ * NR_CLEAN is the file LRUs less mapped, dirty and write-back pages: what can be dropped without
+ * unmapping or writing. Mapped shmem counts as mapped there, as in the kernel's own limit
+ * (node_pagecache_reclaimable(), mm/vmscan.c, Linux 6.18), so that it errs on the small side.
+ *
+ * Return: false, and *@bytes 0, if the running kernel does not say.
+ */
+bool nr_node_get(const struct nr_node *node, enum nr_counter counter, uint64_t *bytes);
+
+/* The name of a counter in JSON and tables ("free", "clean", "dirty", ...); static. */
+const char *nr_counter_name(enum nr_counter counter);
+
+/* Whole host, from /proc/vmstat, pages since boot. */
+struct nr_host {
+	uint64_t swapped_in, swapped_out; /* pswpin, pswpout */
+	uint64_t scanned, stolen;	  /* all pgscan_* and pgsteal_* by who asked */
+	int zone_reclaim_mode;		  /* vm.zone_reclaim_mode, -1 if the kernel has none */
+	bool demotion;			  /* /sys/kernel/mm/numa/demotion_enabled */
+	unsigned int min_unmapped_ratio;  /* vm.min_unmapped_ratio in %, 0 if the kernel has none */
+};
+const struct nr_host *nr_snapshot_host(const struct nr_snapshot *snap);
+
+/* ---------------------------------------------------------------- binding (binding.c) */
+
+/* Where a job runs, as NUMA nodes. */
+struct nr_binding {
+	struct bitmask *cpus;  /* its online CPUs; all that are served, from a NUMA-node list */
+	struct bitmask *nodes; /* NUMA nodes with memory that it is served on */
+	/* What nr_binding_limit() accepts: nodes, and allowed CPU-less NUMA nodes that are as near
+	 * to one of the job's CPUs as to any other CPU. */
+	struct bitmask *reachable;
+	unsigned int ncpus[NR_MAX_NODES];     /* the job's CPUs that are served by NUMA node i */
+	unsigned int node_cpus[NR_MAX_NODES]; /* all online CPUs that are served by NUMA node i */
+};
+
+/*
+ * All of them give a binding that is freed with nr_binding_free(). A CPU whose NUMA node has no
+ * memory (or none that the process may use) is served by the nearest that has some, by the kernel's
+ * distances, the lowest number on a tie. Offline CPUs are left out.
+ *
+ * nr_binding_from_pid    - affinity and allowed NUMA nodes of a process (Cpus_allowed_list and
+ *                          Mems_allowed_list of /proc/PID/status); 0: the caller
+ * nr_binding_from_cpus   - a CPU list, "0-3,8"
+ * nr_binding_from_cpuset - a cpuset of cgroup v1 or v2 or of hybrid mounts, by its path below the
+ *                          controller's mount point ("/slurm/uid_0/job_1"); found through libcgroup
+ * nr_binding_from_nodes  - a NUMA-node list, "0,2-3", or NULL for each that has memory
+ *
+ * Return: 0; -EINVAL for a bad list or path; -ERANGE for a CPU or NUMA node that is none of the
+ * host's, or has no memory; -ESRCH, no such process; -ENOENT, no such cpuset; -ENODEV, no CPU or
+ * NUMA node is left; -EOPNOTSUPP, a cpuset with a sysroot; -ENOMEM; -errno of reading.
+ */
+int nr_binding_from_pid(struct nr_ctx *ctx, pid_t pid, struct nr_binding **out);
+int nr_binding_from_cpus(struct nr_ctx *ctx, const char *cpus, struct nr_binding **out);
+int nr_binding_from_cpuset(struct nr_ctx *ctx, const char *path, struct nr_binding **out);
+int nr_binding_from_nodes(struct nr_ctx *ctx, const char *nodes, struct nr_binding **out);
+void nr_binding_free(struct nr_binding *binding);
+
+/**
+ * nr_binding_limit - keep only these NUMA nodes ("nodes=" of a spec)
+ *
+ * Return: 0; -ERANGE, and nothing is changed, if @nodes has one that is not reachable.
+ */
+int nr_binding_limit(struct nr_binding *binding, const struct bitmask *nodes);
+
+/* ---------------------------------------------------------------- plan (plan.c) */
+
+/* Why a NUMA node is in a plan as it is. */
+enum nr_verdict {
+	NR_VERDICT_MET,	    /* enough is free, nothing to do */
+	NR_VERDICT_FREE,    /* clean cache covers the shortfall */
+	NR_VERDICT_SHORT,   /* all clean cache goes and it is still short */
+	NR_VERDICT_UNKNOWN, /* the kernel does not give the counters that are needed */
+};
+
+struct nr_plan_node {
+	int nid;
+	enum nr_verdict verdict;
+	uint64_t need;	      /* should be allocatable; with NR_GOAL_ALL: allocatable + clean */
+	uint64_t allocatable; /* is allocatable now, for the job's CPUs */
+	uint64_t clean;	      /* clean cache now */
+	uint64_t to_free;     /* goal for reclaim, never above clean */
+	uint64_t missing;     /* need that is out of reach whatever is freed */
+};
+
+struct nr_plan;
+
+/**
+ * nr_plan_make - how much to free on each NUMA node of @binding
+ * @given: memory that the job was given on this host in bytes, 0 for no limit; for NR_GOAL_AUTO
+ * @out:   the plan, freed with nr_plan_free()
+ *
+ * Pure: no I/O, no clock. A need is met above the zones' low watermarks and lowmem reserves, below
+ * which the kernel's allocator goes to another NUMA node first (get_page_from_freelist(),
+ * mm/page_alloc.c, Linux 6.12). Pages on the per-CPU lists of the job's CPUs count as allocatable,
+ * up to a CPU's share of the need: reclaim frees to the list of the CPU that it runs on, hundreds
+ * of MB after much file I/O (Linux 6.18), where MemFree does not see them. A need above what the
+ * NUMA node can ever have allocatable is lowered to that for NR_GOAL_AUTO without @given, where it
+ * is no promise to the user.
+ *
+ * Return: 0, -ENOMEM.
+ */
+int nr_plan_make(const struct nr_spec *spec, const struct nr_snapshot *snap,
+		 const struct nr_binding *binding, uint64_t given, struct nr_plan **out);
+void nr_plan_free(struct nr_plan *plan);
+size_t nr_plan_count(const struct nr_plan *plan);
+const struct nr_plan_node *nr_plan_at(const struct nr_plan *plan, size_t i);
+
+/* ---------------------------------------------------------------- backends (backend.c) */
+
+struct nr_backend_info {
+	const char *name; /* "sysfs", "drop_caches" */
+	bool whole_host;  /* cannot be limited to one NUMA node */
+	int error;	  /* 0: usable; else -errno */
+	char why[128];	  /* why not, or what it does; one line */
+};
+
+/* Number of backends, best first; fills @info for NUMA node @nid. Return: 0, -ERANGE. */
+size_t nr_backend_count(void);
+int nr_backend_probe(struct nr_ctx *ctx, size_t i, int nid, struct nr_backend_info *info);
+
+/* ---------------------------------------------------------------- reclaim (run.c, reclaim.c) */
+
+/* Why work on a NUMA node ended. */
+enum nr_stop {
+	NR_STOP_NOTHING,   /* there was nothing to do */
+	NR_STOP_DONE,	   /* the goal is reached */
+	NR_STOP_EXHAUSTED, /* the backend could give no more */
+	NR_STOP_DEADLINE,
+	NR_STOP_CANCELLED,
+	NR_STOP_SWAP,	 /* the kernel began to swap */
+	NR_STOP_MAPPED,	 /* the kernel began to take mapped pages */
+	NR_STOP_OFFLINE, /* the NUMA node went away */
+	NR_STOP_NO_BACKEND,
+	NR_STOP_ERROR, /* see error */
+	NR_STOP_DRY_RUN,
+};
+const char *nr_stop_name(enum nr_stop stop); /* "done", "deadline", ...; static */
+
+struct nr_progress {
+	int nid;
+	uint64_t freed, to_free;	 /* on this NUMA node */
+	uint64_t all_freed, all_to_free; /* on all of the plan */
+};
+
+struct nr_options {
+	unsigned int timeout_ms; /* 0: from the spec */
+	bool dry_run;		 /* plan and report, touch nothing */
+	bool allow_drop_caches;	 /* drop_caches may empty the whole host's cache when short */
+	/* After each slice; never by two threads at once. Not 0: cancel. */
+	int (*progress)(void *data, const struct nr_progress *progress);
+	void *data;
+};
+
+struct nr_result_node {
+	struct nr_plan_node plan;
+	int64_t freed;	      /* free and per-CPU lists, after - before; what others allocated
+			       * meanwhile counts against it */
+	uint64_t allocatable; /* after, for the job's CPUs */
+	uint64_t missing;     /* need - allocatable after, 0 if met; with NR_GOAL_ALL what a backend
+			       * could still have freed */
+	enum nr_stop stop;
+	int error;	     /* -errno with NR_STOP_ERROR */
+	const char *backend; /* static; NULL if none worked */
+	double seconds;
+};
+
+struct nr_result;
+
+/**
+ * nr_run - make @binding's NUMA nodes have free what @spec says, and measure
+ * @binding: changed by spec->nodes
+ * @given:   as in nr_plan_make()
+ * @opt:     NULL for the defaults
+ * @out:     the result, freed with nr_result_free()
+ *
+ * Threads: one for each NUMA node that has work, 64 at most; they have ended on return. Takes no
+ * longer than the timeout + 0.2 s as long as the kernel comes back from each request. Signals are
+ * blocked in the library's threads.
+ *
+ * Return: 0, whether or not the need was met: see nr_result_missing(). -EROFS with a sysroot if not
+ * dry_run; -ERANGE, spec->nodes is not inside @binding; -ENOMEM; -errno of reading.
+ */
+int nr_run(struct nr_ctx *ctx, const struct nr_spec *spec, struct nr_binding *binding,
+	   uint64_t given, const struct nr_options *opt, struct nr_result **out);
+void nr_result_free(struct nr_result *result);
+
+size_t nr_result_count(const struct nr_result *result);
+const struct nr_result_node *nr_result_at(const struct nr_result *result, size_t i);
+const struct nr_snapshot *nr_result_before(const struct nr_result *result);
+const struct nr_snapshot *nr_result_after(const struct nr_result *result);
+
+/* Sum of what the NUMA nodes are short of, bytes; 0: the need is met everywhere. */
+uint64_t nr_result_missing(const struct nr_result *result);
+
+/* ---------------------------------------------------------------- report (report.c) */
+
+struct nr_effect {
+	uint64_t freed;		  /* sum over the NUMA nodes that were worked on */
+	uint64_t swapped_out;	  /* pages, whole host, meanwhile */
+	uint64_t scanned, stolen; /* pages by reclaim on the plan's NUMA nodes, else whole host */
+	bool scanned_host;	  /* scanned and stolen are the whole host's */
+	uint64_t others_lost;	  /* clean cache that other NUMA nodes lost meanwhile, bytes */
+	uint64_t demoted;	  /* pages moved to slower memory, plan's NUMA nodes */
+	double seconds;
+};
+void nr_result_effect(const struct nr_result *result, struct nr_effect *effect);
+
+/* What holds the rest of a NUMA node, in the order of tables. */
+struct nr_holder {
+	enum nr_counter counter;
+	uint64_t bytes;
+};
+
+/**
+ * nr_holders - what holds a NUMA node's memory beside free and clean cache, largest first
+ * @max: size of @holders
+ *
+ * Classes do not overlap, but for mlocked, which is part of anonymous and mapped.
+ *
+ * Return: the number of classes above 0.
+ */
+size_t nr_holders(const struct nr_node *node, struct nr_holder *holders, size_t max);
+
+/*
+ * The result as text, freed with free(3).
+ *
+ * nr_report_text - a table, a row for each NUMA node, and a line for the host
+ * nr_report_json - one JSON object, sizes in bytes, newline at the end
+ * nr_report_line - one line of key=value without newline, for logs
+ * nr_report_short - one sentence without newline if something was short, else an empty text
+ *
+ * Return: 0, -ENOMEM.
+ */
+int nr_report_text(const struct nr_result *result, char **out);
+int nr_report_json(const struct nr_result *result, char **out);
+int nr_report_line(const struct nr_result *result, char **out);
+int nr_report_short(const struct nr_result *result, char **out);
+
+/* ---------------------------------------------------------------- memory policy (mempolicy.c) */
+
+/**
+ * nr_policy_apply - set the memory policy of the calling thread, inherited by fork and exec
+ * @nodes: for NR_POLICY_BIND the NUMA nodes to bind to
+ *
+ * NR_POLICY_NONE does nothing. NR_POLICY_BIND sets MPOL_BIND only where the thread has the default
+ * policy; a policy that somebody chose is kept (-EALREADY). NR_POLICY_LOCAL needs a kernel with
+ * MPOL_F_LOCALRECLAIM, see nr_backend_probe() (-EOPNOTSUPP elsewhere).
+ *
+ * Return: 0, -EALREADY, -EOPNOTSUPP, -errno of set_mempolicy(2).
+ */
+int nr_policy_apply(struct nr_ctx *ctx, enum nr_policy policy, const struct bitmask *nodes);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
