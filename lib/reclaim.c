@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Carries a plan out: NUMA nodes side by side, in slices that are short enough to keep the
+ * deadline. What was freed is read from the kernel's counters, never from what a backend returns.
+ */
+#include "internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define MIB (UINT64_C(1) << 20)
+#define MS UINT64_C(1000000)
+
+#define MAX_THREADS 64
+#define SLICE_FIRST (16 * MIB)
+#define SLICE_MIN MIB
+#define SLICE_MAX (256 * MIB)
+#define SLICE_TIME (50 * MS) /* what a slice should take: a quarter of how exact a deadline is */
+#define MAX_ROUNDS 8
+#define MAX_STALLS 8 /* slices in a row that freed nothing, with pauses of 1, 2, 4 ... ms */
+
+/* One NUMA node at work. */
+struct site {
+	struct nr_work *work;
+	struct nr_result_node *result;
+	const struct nr_backend *backend;
+	struct nr_node node; /* counters now */
+	struct nr_zoneinfo *zones;
+	cpu_set_t *cpus; /* where to run: the job's CPUs of this NUMA node */
+	size_t cpus_size;
+	unsigned int cpu;
+	uint64_t slice;
+	unsigned int stalls, mapped_falls;
+	uint64_t swapped_out; /* pages, the last time that it was read */
+	uint64_t freed;	      /* estimate, for progress and rounds */
+};
+
+uint64_t nr_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+static void pause_ns(uint64_t ns)
+{
+	struct timespec ts = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+
+	nanosleep(&ts, NULL);
+}
+
+/* The CPUs to run on. Reclaim leaves freed pages on the list of its own CPU, so it runs on the
+ * job's CPUs, near the NUMA node, in turn. */
+static void find_cpus(struct site *site)
+{
+	const struct bitmask *job = site->work->binding->cpus;
+	struct bitmask *near = nr_set_new(NR_MAX_CPUS);
+	bool any = false;
+	unsigned int i;
+
+	site->cpus = CPU_ALLOC(NR_MAX_CPUS);
+	site->cpus_size = CPU_ALLOC_SIZE(NR_MAX_CPUS);
+	if (near && nr_sys_read_set(site->work->ctx, near, "sys/devices/system/node/node%d/cpulist",
+				    site->node.nid) == 0)
+		for (i = 0; i < NR_MAX_CPUS && !any; i++)
+			any = numa_bitmask_isbitset(near, i) && numa_bitmask_isbitset(job, i);
+	if (site->cpus) {
+		CPU_ZERO_S(site->cpus_size, site->cpus);
+		for (i = 0; i < NR_MAX_CPUS; i++)
+			if (numa_bitmask_isbitset(job, i) &&
+			    (!any || numa_bitmask_isbitset(near, i)))
+				CPU_SET_S(i, site->cpus_size, site->cpus);
+	}
+	nr_set_free(near);
+}
+
+/* Moves this thread to the next of these CPUs. Where that is not allowed it stays where it is. */
+static void next_cpu(struct site *site)
+{
+	cpu_set_t *one;
+	unsigned int i;
+
+	if (!site->cpus || CPU_COUNT_S(site->cpus_size, site->cpus) == 0)
+		return;
+	for (i = 0; i < NR_MAX_CPUS; i++) {
+		site->cpu = (site->cpu + 1) % NR_MAX_CPUS;
+		if (CPU_ISSET_S(site->cpu, site->cpus_size, site->cpus))
+			break;
+	}
+	one = CPU_ALLOC(NR_MAX_CPUS);
+	if (!one)
+		return;
+	CPU_ZERO_S(site->cpus_size, one);
+	CPU_SET_S(site->cpu, site->cpus_size, one);
+	sched_setaffinity(0, site->cpus_size, one);
+	CPU_FREE(one);
+}
+
+static uint64_t lru(const struct nr_node *node)
+{
+	return nr_counter_or_zero(node, NR_ACTIVE_FILE) +
+	       nr_counter_or_zero(node, NR_INACTIVE_FILE);
+}
+
+/* What a slice freed: the kernel's count of stolen pages, or else the fall of the file LRUs.
+ * MemFree would miss what went to per-CPU lists. */
+static uint64_t gained(const struct site *site, const struct nr_node *before)
+{
+	if (before->have_reclaim && site->node.have_reclaim)
+		return nr_sub(site->node.stolen, before->stolen) * site->work->ctx->page_size;
+	return nr_sub(lru(before), lru(&site->node));
+}
+
+/* Did the kernel turn to anonymous pages? Where it counts swapping only for the whole host, this
+ * NUMA node must have lost anonymous pages too. */
+static bool swapped(struct site *site, const struct nr_node *before)
+{
+	uint64_t was = site->swapped_out;
+
+	site->swapped_out = site->node.have_swapped ? site->node.swapped_out
+						    : nr_host_swapped_out(site->work->ctx);
+	return site->swapped_out > was &&
+	       nr_counter_or_zero(&site->node, NR_ANON) < nr_counter_or_zero(before, NR_ANON);
+}
+
+/* A process that ends lets the counter fall too, so one fall is no proof: the second in a row is.
+ */
+static bool mapped_taken(struct site *site, const struct nr_node *before, uint64_t asked)
+{
+	uint64_t fall = nr_sub(nr_counter_or_zero(before, NR_MAPPED),
+			       nr_counter_or_zero(&site->node, NR_MAPPED));
+	uint64_t most = asked / 8 > 4 * MIB ? asked / 8 : 4 * MIB;
+
+	if (fall <= most) {
+		site->mapped_falls = 0;
+		return false;
+	}
+	site->slice = site->slice / 4 > SLICE_MIN ? site->slice / 4 : SLICE_MIN;
+	return ++site->mapped_falls > 1;
+}
+
+static void report_progress(struct site *site, uint64_t more)
+{
+	struct nr_work *work = site->work;
+	struct nr_progress progress = {
+		.nid = site->node.nid,
+		.to_free = site->result->plan.to_free,
+		.all_to_free = work->all_to_free,
+	};
+
+	site->freed += more;
+	if (!work->opt->progress)
+		return;
+	pthread_mutex_lock(&work->lock);
+	work->all_freed += more;
+	progress.freed = site->freed;
+	progress.all_freed = work->all_freed;
+	if (work->opt->progress(work->opt->data, &progress))
+		nr_cancel(work->ctx);
+	pthread_mutex_unlock(&work->lock);
+}
+
+/* The next slice: as much as takes SLICE_TIME at the rate of the last one, and fits before the
+ * deadline. */
+static void size_slice(struct site *site, uint64_t bytes, uint64_t ns)
+{
+	uint64_t now = nr_now(), left = site->work->deadline > now ? site->work->deadline - now : 0;
+	uint64_t want = left < SLICE_TIME ? left : SLICE_TIME;
+	double next = (double)bytes / (double)(ns ? ns : 1) * (double)want;
+
+	if (next > 4.0 * (double)site->slice)
+		next = 4.0 * (double)site->slice;
+	site->slice = next > (double)SLICE_MAX ? SLICE_MAX : (uint64_t)next;
+	if (site->slice < SLICE_MIN)
+		site->slice = SLICE_MIN;
+}
+
+/* What an error of the backend means. True: it cannot go on. Kernels say EAGAIN, EBUSY or EINTR for
+ * "another writer is at work", "not all of it" and "signal", and counters tell whether it helped.
+ */
+static bool fatal(struct site *site, int err)
+{
+	if (err == 0 || err == -EAGAIN || err == -EBUSY || err == -EINTR)
+		return false;
+	if (err == -ENOENT || err == -ENODEV) {
+		site->result->stop = NR_STOP_OFFLINE;
+	} else {
+		site->result->stop = NR_STOP_ERROR;
+		site->result->error = err;
+	}
+	nr_log(site->work->ctx, LOG_WARNING, "NUMA node %d: backend %s: %s", site->node.nid,
+	       site->backend->name, strerror(-err));
+	return true;
+}
+
+/* Asks for up to @bytes. False: work on this NUMA node ends, result->stop says why. */
+static bool do_slice(struct site *site, uint64_t bytes, uint64_t *freed)
+{
+	struct nr_work *work = site->work;
+	struct nr_node before = site->node;
+	uint64_t start = nr_now(), ask = bytes < site->slice ? bytes : site->slice;
+	int err, ask_err;
+
+	*freed = 0;
+	if (atomic_load(&work->ctx->cancel)) {
+		site->result->stop = NR_STOP_CANCELLED;
+		return false;
+	}
+	if (start >= work->deadline) {
+		site->result->stop = NR_STOP_DEADLINE;
+		return false;
+	}
+	next_cpu(site);
+	ask_err = site->backend->reclaim(work->ctx, site->node.nid, ask);
+	err = nr_node_read(work->ctx, &site->node);
+	if (err == -ENODEV) {
+		site->node = before;
+		site->result->stop = NR_STOP_OFFLINE;
+		return false;
+	}
+	if (fatal(site, err ? err : ask_err))
+		return false;
+	*freed = gained(site, &before);
+	report_progress(site, *freed);
+	if (swapped(site, &before)) {
+		site->result->stop = NR_STOP_SWAP;
+		return false;
+	}
+	if (mapped_taken(site, &before, ask)) {
+		site->result->stop = NR_STOP_MAPPED;
+		return false;
+	}
+	if (*freed >= ask / 8) {
+		site->stalls = 0;
+		if (!site->mapped_falls)
+			size_slice(site, *freed, nr_now() - start);
+		return true;
+	}
+	if (++site->stalls >= MAX_STALLS) {
+		site->result->stop = NR_STOP_EXHAUSTED;
+		return false;
+	}
+	pause_ns(MS << (site->stalls - 1));
+	return true;
+}
+
+/* Rounds of: look at everything, then free what is short by slices. */
+static void free_node(struct site *site)
+{
+	const struct nr_host *host = nr_snapshot_host(site->work->before);
+	const uint64_t page = site->work->ctx->page_size;
+	uint64_t left, reach, freed;
+	unsigned int round;
+	int err;
+
+	for (round = 0;; round++) {
+		if (round) {
+			nr_zoneinfo_free(site->zones);
+			err = nr_node_read_zones(site->work->ctx, &site->node, &site->zones);
+			if (err) {
+				fatal(site, err);
+				return;
+			}
+		}
+		reach = site->backend->reach(&site->node, host);
+		left = site->work->goal == NR_GOAL_ALL
+			       ? reach
+			       : nr_plan_to_free(&site->node, site->work->binding,
+						 site->result->plan.need, UINT64_MAX);
+		if (left < page) {
+			site->result->stop = NR_STOP_DONE;
+			return;
+		}
+		if (round == MAX_ROUNDS || reach < page) {
+			site->result->stop = NR_STOP_EXHAUSTED;
+			return;
+		}
+		while (left >= page && reach >= page) {
+			if (!do_slice(site, left < reach ? left : reach, &freed))
+				return;
+			left = nr_sub(left, freed);
+			reach = site->backend->reach(&site->node, host);
+		}
+	}
+}
+
+static void compact_node(struct site *site)
+{
+	int err;
+
+	if (nr_now() >= site->work->deadline || atomic_load(&site->work->ctx->cancel))
+		return;
+	err = nr_sys_write(site->work->ctx, "1", "sys/devices/system/node/node%d/compact",
+			   site->node.nid);
+	if (err)
+		nr_log(site->work->ctx, LOG_WARNING, "NUMA node %d: compact: %s", site->node.nid,
+		       strerror(-err));
+}
+
+static void work_on(struct nr_work *work, struct nr_result_node *result)
+{
+	struct site site = {
+		.work = work,
+		.result = result,
+		.node = *nr_snapshot_find(work->before, result->plan.nid),
+		.slice = SLICE_FIRST,
+	};
+	uint64_t start = nr_now();
+
+	site.swapped_out = site.node.have_swapped ? site.node.swapped_out
+						  : nr_snapshot_host(work->before)->swapped_out;
+	if (result->plan.to_free) {
+		site.backend = nr_backend_choose(work->ctx, result->plan.nid);
+		if (site.backend) {
+			result->backend = site.backend->name;
+			find_cpus(&site);
+			free_node(&site);
+			nr_zoneinfo_free(site.zones);
+			if (site.cpus)
+				CPU_FREE(site.cpus);
+		} else {
+			result->stop = NR_STOP_NO_BACKEND;
+		}
+	}
+	if (work->compact && result->stop != NR_STOP_OFFLINE)
+		compact_node(&site);
+	result->seconds = (double)(nr_now() - start) / 1e9;
+}
+
+static void *worker(void *data)
+{
+	struct nr_work *work = data;
+	size_t i;
+
+	for (;;) {
+		i = atomic_fetch_add(&work->next, 1);
+		if (i >= work->n)
+			return NULL;
+		if (work->node[i].plan.to_free || work->compact)
+			work_on(work, &work->node[i]);
+	}
+}
+
+int nr_reclaim(struct nr_work *work)
+{
+	pthread_t threads[MAX_THREADS];
+	size_t i, want = 0, started = 0;
+	sigset_t all, old;
+	int err = 0;
+
+	for (i = 0; i < work->n; i++) {
+		if (work->node[i].plan.to_free || work->compact)
+			want++;
+		work->all_to_free += work->node[i].plan.to_free;
+	}
+	if (!want)
+		return 0;
+	pthread_mutex_init(&work->lock, NULL);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	for (; started < want && started < MAX_THREADS; started++) {
+		err = pthread_create(&threads[started], NULL, worker, work);
+		if (err)
+			break;
+	}
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	for (i = 0; i < started; i++)
+		pthread_join(threads[i], NULL);
+	pthread_mutex_destroy(&work->lock);
+	return started ? 0 : -err;
+}
