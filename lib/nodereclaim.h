@@ -437,7 +437,7 @@ struct nr_result_node {
 			       * meanwhile counts against it */
 	uint64_t allocatable; /* after, for the job's CPUs */
 	uint64_t missing;     /* need - allocatable after, 0 if met; with NR_GOAL_ALL what a backend
-			       * could still have freed */
+			       * could still have freed; of a dry run what is out of reach */
 	enum nr_stop stop;
 	int error;	     /* -errno with NR_STOP_ERROR */
 	const char *backend; /* static; NULL if none worked */
@@ -492,10 +492,10 @@ struct nr_holder {
 };
 
 /**
- * nr_holders - what holds a NUMA node's memory beside free and clean cache, largest first
+ * nr_holders - what holds a NUMA node's memory beside free and clean cache
  * @max: size of @holders
  *
- * Classes do not overlap, but for mlocked, which is part of anonymous and mapped.
+ * Largest first. Classes do not overlap, but for mlocked, which is part of the others and last.
  *
  * Return: the number of classes above 0.
  */

@@ -20,7 +20,8 @@
 #define SLICE_FIRST (16 * MIB)
 #define SLICE_MIN MIB
 #define SLICE_MAX (256 * MIB)
-#define SLICE_TIME (50 * MS) /* what a slice should take: a quarter of how exact a deadline is */
+#define SLICE_TIME (50 * MS)   /* what a slice should take: a quarter of how exact a deadline is */
+#define MAPPED_NOISE (4 * MIB) /* what the counter may fall by at any time */
 #define MAX_ROUNDS 8
 #define MAX_STALLS 8 /* slices in a row that freed nothing, with pauses of 1, 2, 4 ... ms */
 
@@ -129,20 +130,20 @@ static bool swapped(struct site *site, const struct nr_node *before)
 	       nr_counter_or_zero(&site->node, NR_ANON) < nr_counter_or_zero(before, NR_ANON);
 }
 
-/* A process that ends lets the counter fall too, so one fall is no proof: the second in a row is.
- */
+/* Did the kernel turn to mapped pages? A process that ends lets the counter fall too, so a single
+ * fall is no proof: it makes slices small and the next look strict. */
 static bool mapped_taken(struct site *site, const struct nr_node *before, uint64_t asked)
 {
 	uint64_t fall = nr_sub(nr_counter_or_zero(before, NR_MAPPED),
 			       nr_counter_or_zero(&site->node, NR_MAPPED));
-	uint64_t most = asked / 8 > 4 * MIB ? asked / 8 : 4 * MIB;
 
-	if (fall <= most) {
-		site->mapped_falls = 0;
-		return false;
+	if (fall > asked / 8 && (fall > MAPPED_NOISE || site->mapped_falls)) {
+		site->slice = site->slice / 4 > SLICE_MIN ? site->slice / 4 : SLICE_MIN;
+		return ++site->mapped_falls > 1;
 	}
-	site->slice = site->slice / 4 > SLICE_MIN ? site->slice / 4 : SLICE_MIN;
-	return ++site->mapped_falls > 1;
+	if (fall <= asked / 64)
+		site->mapped_falls = 0;
+	return false;
 }
 
 static void report_progress(struct site *site, uint64_t more)

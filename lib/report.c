@@ -71,14 +71,24 @@ static int by_bytes(const void *a, const void *b)
 NR_EXPORT size_t nr_holders(const struct nr_node *node, struct nr_holder *holders, size_t max)
 {
 	static const enum nr_counter classes[] = {
-		NR_DIRTY_PAGES, NR_WRITEBACK,	 NR_MAPPED,	      NR_SHMEM,
-		NR_MLOCKED,	NR_ANON,	 NR_SLAB_RECLAIMABLE, NR_SLAB_UNRECLAIMABLE,
-		NR_PAGE_TABLES, NR_KERNEL_STACK, NR_HUGE_TOTAL,	      NR_UNACCOUNTED,
+		NR_DIRTY_PAGES,
+		NR_WRITEBACK,
+		NR_MAPPED,
+		NR_SHMEM,
+		NR_ANON,
+		NR_SLAB_RECLAIMABLE,
+		NR_SLAB_UNRECLAIMABLE,
+		NR_PAGE_TABLES,
+		NR_KERNEL_STACK,
+		NR_HUGE_TOTAL,
+		NR_UNACCOUNTED,
 	};
-	struct nr_holder all[sizeof(classes) / sizeof(*classes)];
+	struct nr_holder all[sizeof(classes) / sizeof(*classes) + 1];
 	uint64_t file = nr_sub(nr_counter_or_zero(node, NR_FILE),
 			       nr_counter_or_zero(node, NR_SHMEM) +
 				       nr_counter_or_zero(node, NR_SWAP_CACHED) +
+				       nr_counter_or_zero(node, NR_DIRTY_PAGES) +
+				       nr_counter_or_zero(node, NR_WRITEBACK) +
 				       nr_counter_or_zero(node, NR_CLEAN));
 	size_t i, n = 0;
 
@@ -92,6 +102,8 @@ NR_EXPORT size_t nr_holders(const struct nr_node *node, struct nr_holder *holder
 			all[n++] = (struct nr_holder){ classes[i], bytes };
 	}
 	qsort(all, n, sizeof(*all), by_bytes);
+	if (nr_counter_or_zero(node, NR_MLOCKED))
+		all[n++] = (struct nr_holder){ NR_MLOCKED, node->value[NR_MLOCKED] };
 	if (n > max)
 		n = max;
 	memcpy(holders, all, n * sizeof(*all));
@@ -124,7 +136,8 @@ static void size_cell(FILE *f, const struct nr_node *node, enum nr_counter count
 	fprintf(f, " %7s", nr_node_get(node, counter, &bytes) ? nr_size_format(bytes, size) : "-");
 }
 
-static void text_row(FILE *f, const struct nr_result_node *r, const struct nr_node *node)
+static void text_row(FILE *f, const struct nr_result_node *r, const struct nr_node *node,
+		     bool dry_run)
 {
 	static const enum nr_counter cells[] = { NR_FREE,   NR_CLEAN, NR_DIRTY_PAGES,
 						 NR_MAPPED, NR_SHMEM, NR_ANON };
@@ -132,7 +145,7 @@ static void text_row(FILE *f, const struct nr_result_node *r, const struct nr_no
 	size_t i;
 
 	fprintf(f, "%4d %7s %7s %7s", r->plan.nid, nr_size_format(r->plan.need, need),
-		nr_size_format(signed_to_size(r->freed), freed),
+		nr_size_format(dry_run ? r->plan.to_free : signed_to_size(r->freed), freed),
 		nr_size_format(r->missing, missing));
 	for (i = 0; i < sizeof(cells) / sizeof(*cells); i++)
 		size_cell(f, node, cells[i]);
@@ -148,8 +161,9 @@ static void print_holders(FILE *f, const struct nr_node *node, size_t max)
 	size_t i, n = nr_holders(node, holders, max < 16 ? max : 16);
 
 	for (i = 0; i < n; i++)
-		fprintf(f, "%s%s %s", i ? ", " : "", nr_counter_name(holders[i].counter),
-			nr_size_format(holders[i].bytes, size));
+		fprintf(f, "%s%s %s%s", i ? ", " : "", nr_counter_name(holders[i].counter),
+			nr_size_format(holders[i].bytes, size),
+			holders[i].counter == NR_MLOCKED ? " (part of these)" : "");
 }
 
 static void text_missing(FILE *f, const struct nr_result_node *r, const struct nr_node *node)
@@ -177,13 +191,13 @@ NR_EXPORT int nr_report_text(const struct nr_result *result, char **out)
 	if (!f)
 		return -ENOMEM;
 	fprintf(f, "%4s %7s %7s %7s %7s %7s %7s %7s %7s %7s  %-11s %7s  %s\n", "NODE", "WANTED",
-		"FREED", "MISSING", "FREE", "CLEAN", "DIRTY", "MAPPED", "SHMEM", "ANON", "BACKEND",
-		"SECONDS", "END");
+		result->dry_run ? "TO FREE" : "FREED", "MISSING", "FREE", "CLEAN", "DIRTY",
+		"MAPPED", "SHMEM", "ANON", "BACKEND", "SECONDS", "END");
 	for (i = 0; i < result->n; i++) {
 		node = nr_snapshot_find(now, result->node[i].plan.nid);
 		if (!node)
 			node = nr_snapshot_find(result->before, result->node[i].plan.nid);
-		text_row(f, &result->node[i], node);
+		text_row(f, &result->node[i], node, result->dry_run);
 	}
 	for (i = 0; i < result->n; i++) {
 		node = nr_snapshot_find(now, result->node[i].plan.nid);

@@ -129,9 +129,12 @@ static void measure(struct nr_ctx *ctx, struct nr_result *result, const struct n
 		}
 		node->freed = difference(free_and_lists(after), free_and_lists(before));
 		node->allocatable = nr_plan_allocatable(after, binding, node->plan.need, 0);
-		node->missing = result->goal == NR_GOAL_ALL
-					? all_missing(ctx, result, &node->plan, after)
-					: nr_sub(node->plan.need, node->allocatable);
+		if (result->dry_run)
+			node->missing = node->plan.missing;
+		else if (result->goal == NR_GOAL_ALL)
+			node->missing = all_missing(ctx, result, &node->plan, after);
+		else
+			node->missing = nr_sub(node->plan.need, node->allocatable);
 		if (node->stop == NR_STOP_EXHAUSTED && !node->missing)
 			node->stop = NR_STOP_DONE;
 	}

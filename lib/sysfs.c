@@ -19,7 +19,7 @@
 #define READ_MAX (1u << 20)
 #define LINE_BUFFER (64u << 10)
 
-static int make_path(char *path, const char *fmt, va_list ap)
+static int NR_PRINTF(2, 0) make_path(char *path, const char *fmt, va_list ap)
 {
 	int n = vsnprintf(path, NR_PATH_MAX, fmt, ap);
 
@@ -85,7 +85,8 @@ static int read_all(int fd, char **out, size_t *len)
 	return err;
 }
 
-static int vread(struct nr_ctx *ctx, char **out, size_t *len, const char *fmt, va_list ap)
+static int NR_PRINTF(4, 0)
+	vread(struct nr_ctx *ctx, char **out, size_t *len, const char *fmt, va_list ap)
 {
 	char path[NR_PATH_MAX];
 	int err = make_path(path, fmt, ap), fd;
