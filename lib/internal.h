@@ -86,7 +86,8 @@ int nr_node_read(struct nr_ctx *ctx, struct nr_node *node);
 int nr_node_read_zones(struct nr_ctx *ctx, struct nr_node *node, struct nr_zoneinfo **zones);
 /* Pages that the host has swapped out since boot; 0 if the kernel does not say. */
 uint64_t nr_host_swapped_out(struct nr_ctx *ctx);
-uint64_t nr_sub(uint64_t a, uint64_t b); /* a - b, not below 0 */
+uint64_t nr_sub(uint64_t a, uint64_t b);		/* a - b, not below 0 */
+uint64_t nr_free_and_lists(const struct nr_node *node); /* MemFree and per-CPU lists */
 
 /* backend.c */
 struct nr_backend {
@@ -114,9 +115,11 @@ struct nr_plan {
  * cache were free. */
 uint64_t nr_plan_allocatable(const struct nr_node *node, const struct nr_binding *binding,
 			     uint64_t need, uint64_t freed);
-/* Bytes to free so that @need is allocatable, and still is moments later; at most @most. */
+/* Bytes to free so that @need and @extra more are allocatable; may be more than there is cache. */
 uint64_t nr_plan_to_free(const struct nr_node *node, const struct nr_binding *binding,
-			 uint64_t need, uint64_t most);
+			 uint64_t need, uint64_t extra);
+/* How much more than that is freed, so that the need still stands moments later. */
+uint64_t nr_plan_slack(uint64_t to_free);
 
 /* reclaim.c */
 struct nr_work {

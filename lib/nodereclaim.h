@@ -373,9 +373,8 @@ struct nr_plan;
  * which the kernel's allocator goes to another NUMA node first (get_page_from_freelist(),
  * mm/page_alloc.c, Linux 6.12). Pages on the per-CPU lists of the job's CPUs count as allocatable,
  * up to a CPU's share of the need: reclaim frees to the list of the CPU that it runs on, hundreds
- * of MB after much file I/O (Linux 6.18), where MemFree does not see them. A need above what the
- * NUMA node can ever have allocatable is lowered to that for NR_GOAL_AUTO without @given, where it
- * is no promise to the user.
+ * of MB after much file I/O (Linux 6.18), where MemFree does not see them. With NR_GOAL_AUTO no
+ * more than 95 % of what the NUMA node can ever have allocatable is needed: the system keeps some.
  *
  * Return: 0, -ENOMEM.
  */

@@ -60,6 +60,11 @@ uint64_t nr_sub(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
+uint64_t nr_free_and_lists(const struct nr_node *node)
+{
+	return nr_counter_or_zero(node, NR_FREE) + nr_counter_or_zero(node, NR_PER_CPU);
+}
+
 static void set(struct nr_node *node, enum nr_counter counter, uint64_t bytes)
 {
 	node->value[counter] = bytes;
@@ -332,7 +337,7 @@ int nr_node_read_zones(struct nr_ctx *ctx, struct nr_node *node, struct nr_zonei
 	*zones = read_zones(ctx, ctx->page_size);
 	node->nzones = node->npcp = 0;
 	take_zones(node, nr_zoneinfo_find(*zones, node->nid));
-	return 0;
+	return node->nzones ? 0 : -EBADMSG;
 }
 
 NR_EXPORT int nr_snapshot_take(struct nr_ctx *ctx, struct nr_snapshot **out)

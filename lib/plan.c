@@ -26,9 +26,12 @@ static uint64_t capacity(const struct nr_node *node)
 	return bytes;
 }
 
-/* Part of a NUMA node's memory that the kernel and the system keep for themselves, in percent: the
- * share of an unlimited job is counted without it. */
+/* Part of a NUMA node's memory that the kernel and the system keep for themselves, in percent. What
+ * a job was given is counted without it: Slurm gives the host's whole memory to a job that names
+ * none where no default is configured, and no NUMA node can have all of its own free. */
 #define SYSTEM_PERCENT 5
+
+#define SLACK_MAX (UINT64_C(64) << 20)
 
 /* CPUs of the job and of the host, over all NUMA nodes; of the job on those that it is served on.
  */
@@ -40,11 +43,14 @@ static uint64_t auto_need(const struct nr_node *node, const struct nr_binding *b
 			  uint64_t given, const struct cpus *all)
 {
 	uint64_t job = binding->ncpus[node->nid], host = binding->node_cpus[node->nid];
+	uint64_t most = capacity(node) / 100 * (100 - SYSTEM_PERCENT), need;
 
-	/* With nodes= only CPU-less NUMA nodes may be left. */
-	if (given)
-		return all->served ? scale(given, job, all->job)
+	if (given) {
+		/* With nodes= only CPU-less NUMA nodes may be left. */
+		need = all->served ? scale(given, job, all->job)
 				   : given / numa_bitmask_weight(binding->nodes);
+		return need < most ? need : most;
+	}
 	/* A CPU-less NUMA node is shared by all CPUs of the host. */
 	if (!host) {
 		job = all->job;
@@ -52,7 +58,7 @@ static uint64_t auto_need(const struct nr_node *node, const struct nr_binding *b
 	}
 	if (!host || job > host)
 		job = host = 1;
-	return scale(capacity(node) / 100 * (100 - SYSTEM_PERCENT), job, host);
+	return scale(most, job, host);
 }
 
 static uint64_t need_of(const struct nr_spec *spec, const struct nr_node *node,
@@ -121,28 +127,28 @@ uint64_t nr_plan_allocatable(const struct nr_node *node, const struct nr_binding
 
 /* Half a percent more than is short: less, and a few pages that others take in the same moment make
  * it short again; more would cost cache that nobody asked for. */
-static uint64_t with_slack(uint64_t bytes)
+uint64_t nr_plan_slack(uint64_t to_free)
 {
-	return bytes + bytes / 200;
+	return to_free / 200 < SLACK_MAX ? to_free / 200 : SLACK_MAX;
 }
 
 /* Part of what is freed only lifts zones to their watermarks, so the amount is searched for. */
 uint64_t nr_plan_to_free(const struct nr_node *node, const struct nr_binding *binding,
-			 uint64_t need, uint64_t most)
+			 uint64_t need, uint64_t extra)
 {
 	uint64_t low = 0, high = nr_counter_or_zero(node, NR_TOTAL), mid;
+	const uint64_t goal = need + extra > need ? need + extra : need;
 
-	if (nr_plan_allocatable(node, binding, need, 0) >= need)
+	if (nr_plan_allocatable(node, binding, need, 0) >= goal)
 		return 0;
 	while (low + 1 < high) {
 		mid = low + (high - low) / 2;
-		if (nr_plan_allocatable(node, binding, need, mid) >= need)
+		if (nr_plan_allocatable(node, binding, need, mid) >= goal)
 			high = mid;
 		else
 			low = mid;
 	}
-	high = with_slack(high);
-	return high < most ? high : most;
+	return high;
 }
 
 static void plan_node(const struct nr_spec *spec, const struct nr_node *node,
@@ -162,7 +168,10 @@ static void plan_node(const struct nr_spec *spec, const struct nr_node *node,
 		out->verdict = out->clean ? NR_VERDICT_FREE : NR_VERDICT_MET;
 		return;
 	}
-	out->to_free = nr_plan_to_free(node, binding, out->need, out->clean);
+	out->to_free = nr_plan_to_free(node, binding, out->need, 0);
+	out->to_free += nr_plan_slack(out->to_free);
+	if (out->to_free > out->clean)
+		out->to_free = out->clean;
 	out->missing = nr_sub(out->need, nr_plan_allocatable(node, binding, out->need, out->clean));
 	out->verdict = out->missing   ? NR_VERDICT_SHORT
 		       : out->to_free ? NR_VERDICT_FREE

@@ -22,7 +22,6 @@
 #define SLICE_MAX (256 * MIB)
 #define SLICE_TIME (50 * MS)   /* what a slice should take: a quarter of how exact a deadline is */
 #define MAPPED_NOISE (4 * MIB) /* what the counter may fall by at any time */
-#define MAX_ROUNDS 8
 #define MAX_STALLS 8 /* slices in a row that freed nothing, with pauses of 1, 2, 4 ... ms */
 
 /* One NUMA node at work. */
@@ -109,13 +108,14 @@ static uint64_t lru(const struct nr_node *node)
 	       nr_counter_or_zero(node, NR_INACTIVE_FILE);
 }
 
-/* What a slice freed: the kernel's count of stolen pages, or else the fall of the file LRUs.
- * MemFree would miss what went to per-CPU lists. */
-static uint64_t gained(const struct site *site, const struct nr_node *before)
+/* What a slice freed: the rise of free memory or the fall of the file LRUs, whichever is more,
+ * since others allocate and read meanwhile. */
+static uint64_t gained(const struct nr_node *before, const struct nr_node *after)
 {
-	if (before->have_reclaim && site->node.have_reclaim)
-		return nr_sub(site->node.stolen, before->stolen) * site->work->ctx->page_size;
-	return nr_sub(lru(before), lru(&site->node));
+	uint64_t rise = nr_sub(nr_free_and_lists(after), nr_free_and_lists(before));
+	uint64_t fall = nr_sub(lru(before), lru(after));
+
+	return rise > fall ? rise : fall;
 }
 
 /* Did the kernel turn to anonymous pages? Where it counts swapping only for the whole host, this
@@ -201,14 +201,13 @@ static bool fatal(struct site *site, int err)
 }
 
 /* Asks for up to @bytes. False: work on this NUMA node ends, result->stop says why. */
-static bool do_slice(struct site *site, uint64_t bytes, uint64_t *freed)
+static bool do_slice(struct site *site, uint64_t bytes)
 {
 	struct nr_work *work = site->work;
 	struct nr_node before = site->node;
-	uint64_t start = nr_now(), ask = bytes < site->slice ? bytes : site->slice;
+	uint64_t start = nr_now(), ask = bytes < site->slice ? bytes : site->slice, freed;
 	int err, ask_err;
 
-	*freed = 0;
 	if (atomic_load(&work->ctx->cancel)) {
 		site->result->stop = NR_STOP_CANCELLED;
 		return false;
@@ -219,16 +218,12 @@ static bool do_slice(struct site *site, uint64_t bytes, uint64_t *freed)
 	}
 	next_cpu(site);
 	ask_err = site->backend->reclaim(work->ctx, site->node.nid, ask);
-	err = nr_node_read(work->ctx, &site->node);
-	if (err == -ENODEV) {
-		site->node = before;
-		site->result->stop = NR_STOP_OFFLINE;
-		return false;
-	}
+	nr_zoneinfo_free(site->zones);
+	err = nr_node_read_zones(work->ctx, &site->node, &site->zones);
 	if (fatal(site, err ? err : ask_err))
 		return false;
-	*freed = gained(site, &before);
-	report_progress(site, *freed);
+	freed = gained(&before, &site->node);
+	report_progress(site, freed);
 	if (swapped(site, &before)) {
 		site->result->stop = NR_STOP_SWAP;
 		return false;
@@ -237,10 +232,10 @@ static bool do_slice(struct site *site, uint64_t bytes, uint64_t *freed)
 		site->result->stop = NR_STOP_MAPPED;
 		return false;
 	}
-	if (*freed >= ask / 8) {
+	if (freed >= ask / 8) {
 		site->stalls = 0;
 		if (!site->mapped_falls)
-			size_slice(site, *freed, nr_now() - start);
+			size_slice(site, freed, nr_now() - start);
 		return true;
 	}
 	if (++site->stalls >= MAX_STALLS) {
@@ -251,44 +246,31 @@ static bool do_slice(struct site *site, uint64_t bytes, uint64_t *freed)
 	return true;
 }
 
-/* Rounds of: look at everything, then free what is short by slices. */
+/* Slice by slice, each after a full look at the NUMA node. */
 static void free_node(struct site *site)
 {
 	const struct nr_host *host = nr_snapshot_host(site->work->before);
+	const struct nr_plan_node *plan = &site->result->plan;
+	const uint64_t slack = nr_plan_slack(plan->to_free);
 	const uint64_t page = site->work->ctx->page_size;
-	uint64_t left, reach, freed;
-	unsigned int round;
-	int err;
+	uint64_t left, reach;
 
-	for (round = 0;; round++) {
-		if (round) {
-			nr_zoneinfo_free(site->zones);
-			err = nr_node_read_zones(site->work->ctx, &site->node, &site->zones);
-			if (err) {
-				fatal(site, err);
-				return;
-			}
-		}
+	do {
 		reach = site->backend->reach(&site->node, host);
 		left = site->work->goal == NR_GOAL_ALL
 			       ? reach
-			       : nr_plan_to_free(&site->node, site->work->binding,
-						 site->result->plan.need, UINT64_MAX);
-		if (left < page) {
+			       : nr_plan_to_free(&site->node, site->work->binding, plan->need,
+						 slack);
+		/* Half of the slack is enough: the kernel does not hit a mark exactly. */
+		if (left < page || (left <= slack / 2 && site->work->goal != NR_GOAL_ALL)) {
 			site->result->stop = NR_STOP_DONE;
 			return;
 		}
-		if (round == MAX_ROUNDS || reach < page) {
+		if (reach < page) {
 			site->result->stop = NR_STOP_EXHAUSTED;
 			return;
 		}
-		while (left >= page && reach >= page) {
-			if (!do_slice(site, left < reach ? left : reach, &freed))
-				return;
-			left = nr_sub(left, freed);
-			reach = site->backend->reach(&site->node, host);
-		}
-	}
+	} while (do_slice(site, left < reach ? left : reach));
 }
 
 static void compact_node(struct site *site)

@@ -93,11 +93,6 @@ static int64_t difference(uint64_t after, uint64_t before)
 	return after >= before ? (int64_t)(after - before) : -(int64_t)(before - after);
 }
 
-static uint64_t free_and_lists(const struct nr_node *node)
-{
-	return nr_counter_or_zero(node, NR_FREE) + nr_counter_or_zero(node, NR_PER_CPU);
-}
-
 /* With NR_GOAL_ALL: clean cache that is left though a backend reaches it. The kernel keeps a few
  * pages busy at any moment, so up to 1 % of what was there does not count. */
 static uint64_t all_missing(struct nr_ctx *ctx, const struct nr_result *result,
@@ -127,7 +122,7 @@ static void measure(struct nr_ctx *ctx, struct nr_result *result, const struct n
 			node->missing = node->plan.need;
 			continue;
 		}
-		node->freed = difference(free_and_lists(after), free_and_lists(before));
+		node->freed = difference(nr_free_and_lists(after), nr_free_and_lists(before));
 		node->allocatable = nr_plan_allocatable(after, binding, node->plan.need, 0);
 		if (result->dry_run)
 			node->missing = node->plan.missing;
