@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * nodereclaim-step: frees clean page cache for one step of a job.
+ *
+ * spank_nodereclaim.so starts it as root, on the CPUs of the step and in its cpuset, with the
+ * user's supplementary groups, working directory and limits. See protocol.h for what it answers.
+ */
+#include "config.h"
+#include "nodereclaim.h"
+#include "protocol.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <syslog.h>
+#include <unistd.h>
+
+#define EXIT_NOT_FOR_YOU 3
+
+/* The plugin kills the helper; this is for when the plugin itself is gone. */
+#define SELF_DESTRUCT 10 /* seconds after the timeout */
+
+struct request {
+	const char *spec;
+	const char *step;
+	uint64_t given_mb;
+	uint64_t job;
+	uint64_t timeout; /* seconds */
+};
+
+static _Noreturn void not_for_you(void)
+{
+	fputs("nodereclaim-step: spank_nodereclaim.so starts this as root; "
+	      "to free page cache by hand, see nodereclaim(8)\n",
+	      stderr);
+	exit(EXIT_NOT_FOR_YOU);
+}
+
+static bool read_number(const char *text, uint64_t min, uint64_t max, uint64_t *value)
+{
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*value = strtoull(text, &end, 10);
+	return !errno && !*end && *value >= min && *value <= max;
+}
+
+static bool is_word(const char *text)
+{
+	size_t len = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789");
+
+	return len > 0 && len < 16 && !text[len];
+}
+
+static bool read_arguments(int argc, char **argv, struct request *request)
+{
+	static const struct option options[] = {
+		{ "spec", required_argument, NULL, 's' },
+		{ "given-mb", required_argument, NULL, 'g' },
+		{ "job", required_argument, NULL, 'j' },
+		{ "step", required_argument, NULL, 'p' },
+		{ "timeout", required_argument, NULL, 't' },
+		{ 0 },
+	};
+	unsigned int seen = 0;
+	bool good = true;
+	int c;
+
+	opterr = 0;
+	while (good && (c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (c) {
+		case 's':
+			request->spec = optarg;
+			break;
+		case 'g':
+			good = read_number(optarg, 0, UINT64_MAX >> 20, &request->given_mb);
+			break;
+		case 'j':
+			good = read_number(optarg, 0, UINT32_MAX, &request->job);
+			break;
+		case 'p':
+			request->step = optarg;
+			good = is_word(optarg);
+			break;
+		case 't':
+			good = read_number(optarg, 1, NR_TIMEOUT_MAX, &request->timeout);
+			break;
+		default:
+			return false;
+		}
+		seen++;
+	}
+	/* The plugin gives each of them once */
+	return good && optind == argc && seen == 5 && request->spec && request->step &&
+	       request->timeout;
+}
+
+/* Nothing of the user's may be left: groups, folder, limits, open files. */
+static int become_root(void)
+{
+	const struct rlimit no_core = { 0, 0 };
+
+	if (setgroups(0, NULL) || setresgid(0, 0, 0) || setresuid(0, 0, 0))
+		return -errno;
+	if (chdir("/") || setrlimit(RLIMIT_CORE, &no_core))
+		return -errno;
+	umask(077);
+	return 0;
+}
+
+static void close_inherited(void)
+{
+#ifdef HAVE_CLOSE_RANGE
+	if (!close_range(3, ~0u, 0))
+		return;
+#endif
+	{
+		long fd, max = sysconf(_SC_OPEN_MAX);
+
+		for (fd = 3; fd < (max > 0 ? max : 1024); fd++)
+			close((int)fd);
+	}
+}
+
+static void log_line(void *data, int priority, const char *message)
+{
+	const struct request *request = data;
+
+	syslog(priority, "job=%" PRIu64 " step=%s %s", request->job, request->step, message);
+}
+
+static void say(const char *status, const char *reason, const char *text)
+{
+	printf("%s\n%s\n%s", status, reason, text);
+	fflush(stdout);
+	/* The plugin waits for the end of the pipe, not for syslog */
+	fclose(stdout);
+}
+
+static int __attribute__((format(printf, 2, 3)))
+failed(struct request *request, const char *fmt, ...)
+{
+	char reason[NRP_REASON_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(reason, sizeof(reason), fmt, ap);
+	va_end(ap);
+	say(NRP_PROTOCOL_FAILED, reason, "");
+	log_line(request, LOG_ERR, reason);
+	return 0;
+}
+
+/* What the plugin shows to the user, by the verbosity that the user chose. */
+static void answer(const struct nr_spec *spec, const struct nr_result *result)
+{
+	char *reason = NULL, *text = NULL;
+
+	if (nr_report_short(result, &reason))
+		reason = NULL;
+	if (spec->verbosity == NR_VERBOSITY_VERBOSE && nr_report_text(result, &text))
+		text = NULL;
+	say(nr_result_missing(result) ? NRP_PROTOCOL_SHORT : NRP_PROTOCOL_MET, reason ? reason : "",
+	    text ? text : "");
+	free(reason);
+	free(text);
+}
+
+static int reclaim(struct nr_ctx *ctx, const struct nr_spec *spec, struct request *request)
+{
+	const struct nr_options options = { .timeout_ms = (unsigned int)request->timeout * 1000 };
+	struct nr_binding *binding = NULL;
+	struct nr_result *result = NULL;
+	char nodes[128], *line = NULL;
+	int err;
+
+	err = nr_binding_from_pid(ctx, 0, &binding);
+	if (err)
+		return failed(request, "cannot find the step's NUMA nodes: %s", strerror(-err));
+	nr_set_format(binding->reachable, nodes, sizeof(nodes));
+	err = nr_run(ctx, spec, binding, request->given_mb << 20, &options, &result);
+	nr_binding_free(binding);
+	if (err == -ERANGE)
+		return failed(request, "nodes= has a NUMA node that is not the step's; it has %s",
+			      nodes);
+	if (!result)
+		return failed(request, "cannot free page cache: %s", strerror(-err));
+	answer(spec, result);
+	if (!nr_report_line(result, &line))
+		log_line(request, LOG_INFO, line);
+	free(line);
+	nr_result_free(result);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct request request = { 0 };
+	struct nr_spec *spec;
+	struct nr_ctx *ctx;
+	char err[256];
+	int rc;
+
+	if (getuid() != 0 || geteuid() != 0 || !read_arguments(argc, argv, &request))
+		not_for_you();
+	close_inherited();
+	openlog("nodereclaim-step", LOG_PID, LOG_DAEMON);
+	rc = become_root();
+	if (rc)
+		return failed(&request, "cannot become root: %s", strerror(-rc));
+	alarm((unsigned int)request.timeout + SELF_DESTRUCT);
+
+	if (nr_spec_parse(request.spec, &spec, err, sizeof(err)))
+		return failed(&request, "bad spec: %s", err[0] ? err : "no memory");
+	rc = nr_open(&ctx, NULL);
+	if (rc) {
+		rc = failed(&request, "cannot look at this host: %s", strerror(-rc));
+	} else {
+		nr_set_log(ctx, log_line, &request, LOG_NOTICE);
+		rc = reclaim(ctx, spec, &request);
+		nr_close(ctx);
+	}
+	nr_spec_free(spec);
+	return rc;
+}
