@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the subcommands of nodereclaim(8) share. */
+#ifndef NODERECLAIM_CLI_H
+#define NODERECLAIM_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "nodereclaim.h"
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Exit codes, see EXIT STATUS in nodereclaim(8) */
+enum {
+	CLI_MET = 0,
+	CLI_SHORT = 1,
+	CLI_USAGE = 2,
+	CLI_NOT_PERMITTED = 3,
+	CLI_FAILED = 4,
+};
+
+/* Each returns an exit code. argv[0] is "nodereclaim COMMAND", for getopt's messages. */
+int cmd_status(int argc, char **argv);
+int cmd_flush(int argc, char **argv);
+int cmd_backends(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
+
+/* ---- common.c */
+
+/* One line on standard error, after "nodereclaim: ". */
+void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Points at the command's --help; returns CLI_USAGE. */
+int usage_error(const char *command);
+
+/* Complains and returns false if argv[next] is there. */
+bool no_more_arguments(int argc, char **argv, int next);
+
+/* Makes a context whose messages up to @priority go to standard error. Returns an exit code. */
+int open_context(const char *sysroot, int priority, struct nr_ctx **ctx);
+
+/* The exit code for -errno of the library. Says @what and why unless the library already did. */
+int failed(int rc, const char *what);
+
+/* @text with everything but printable ASCII shown as '?', cut to @size. Returns @buf. */
+const char *printable(const char *text, char *buf, size_t size);
+
+/* A list such as "0,2-3" given for @option: complains and returns false if it is none, is empty, or
+ * has a number of @limit or above. */
+bool check_list(const char *option, const char *text, unsigned int limit);
+
+/* @set as "0,2-3" in memory for free(3); NULL: no memory. */
+char *set_text(const struct bitmask *set);
+
+/* ---- bar.c */
+
+/* A bar of @width cells: @held, then @clean, the rest of @whole. */
+#define BAR_WIDTH_MAX 40
+#define BAR_TEXT (BAR_WIDTH_MAX * 3 + 1)
+void bar_draw(char buf[BAR_TEXT], unsigned int width, uint64_t held, uint64_t clean,
+	      uint64_t whole);
+
+/* What the cells of a bar mean, for a line below it. */
+const char *bar_legend(void);
+
+/* A progress bar on standard error, which is a terminal. Anything else that goes there calls
+ * progress_clear() first, as complain() does. */
+void progress_draw(uint64_t done, uint64_t whole);
+void progress_clear(void);
+
+#endif
