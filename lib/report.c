@@ -141,16 +141,16 @@ static void text_row(FILE *f, const struct nr_result_node *r, const struct nr_no
 {
 	static const enum nr_counter cells[] = { NR_FREE,   NR_CLEAN, NR_DIRTY_PAGES,
 						 NR_MAPPED, NR_SHMEM, NR_ANON };
-	char need[NR_SIZE_TEXT], freed[NR_SIZE_TEXT], missing[NR_SIZE_TEXT];
+	char need[NR_SIZE_TEXT], freed[NR_SIZE_TEXT], missing[NR_SIZE_TEXT], alloc[NR_SIZE_TEXT];
 	size_t i;
 
-	fprintf(f, "%4d %7s %7s %7s", r->plan.nid, nr_size_format(r->plan.need, need),
+	fprintf(f, "%4d %7s %7s %7s %7s", r->plan.nid, nr_size_format(r->plan.need, need),
 		nr_size_format(dry_run ? r->plan.to_free : signed_to_size(r->freed), freed),
-		nr_size_format(r->missing, missing));
+		nr_size_format(r->missing, missing), nr_size_format(r->allocatable, alloc));
 	for (i = 0; i < sizeof(cells) / sizeof(*cells); i++)
 		size_cell(f, node, cells[i]);
-	fprintf(f, "  %-11s %7.3f  %s\n", r->backend ? r->backend : "-", r->seconds,
-		nr_stop_name(r->stop));
+	fprintf(f, "  %-11s %7.3f  %s%s%s\n", r->backend ? r->backend : "-", r->seconds,
+		nr_stop_name(r->stop), r->error ? ": " : "", r->error ? strerror(-r->error) : "");
 }
 
 /* "anonymous 12G, shmem 1.0G, dirty 300M" */
@@ -190,8 +190,8 @@ NR_EXPORT int nr_report_text(const struct nr_result *result, char **out)
 	f = open_memstream(out, &len);
 	if (!f)
 		return -ENOMEM;
-	fprintf(f, "%4s %7s %7s %7s %7s %7s %7s %7s %7s %7s  %-11s %7s  %s\n", "NODE", "WANTED",
-		result->dry_run ? "TO FREE" : "FREED", "MISSING", "FREE", "CLEAN", "DIRTY",
+	fprintf(f, "%4s %7s %7s %7s %7s %7s %7s %7s %7s %7s %7s  %-11s %7s  %s\n", "NODE", "WANTED",
+		result->dry_run ? "TO FREE" : "FREED", "MISSING", "ALLOC", "FREE", "CLEAN", "DIRTY",
 		"MAPPED", "SHMEM", "ANON", "BACKEND", "SECONDS", "END");
 	for (i = 0; i < result->n; i++) {
 		node = nr_snapshot_find(now, result->node[i].plan.nid);
