@@ -1,0 +1,154 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck disable=SC2154 # helper.bash sets them
+# nodereclaim backends, doctor, and the program itself.
+load helper
+
+@test "no command, and a wrong one" {
+	nr
+	ends 2
+	[ -z "$output" ]
+	[[ $stderr == Usage:* ]]
+	nr frobnicate
+	fails 2 "'frobnicate'"
+	nr --frobnicate
+	fails 2 "'--frobnicate'"
+	nr $'sta\etus'
+	fails 2 "sta?tus"
+	nr ""
+	fails 2 "''"
+}
+
+@test "--help and --version" {
+	nr --help
+	ends 0
+	[[ $output == *status*flush*backends*doctor* ]]
+	nr --version
+	ends 0
+	[[ $output =~ ^nodereclaim\ [0-9]+\.[0-9]+\.[0-9]+$ ]]
+	local command
+	for command in status flush backends doctor; do
+		nr "$command" --help
+		ends 0
+		[[ ${lines[0]} == "Usage: nodereclaim $command "* ]]
+		[ -z "$stderr" ]
+		# Fits on a terminal of 100 columns
+		[ "$(awk 'length > 100' <<<"$output")" = "" ]
+	done
+}
+
+@test "backends: with nodeN/reclaim" {
+	nr backends --sysroot "$roots/cxl"
+	ends 0
+	[[ ${lines[0]} =~ ^NAME\ +NODES\ +USABLE\ +SCOPE\ +WHY ]]
+	[[ ${lines[1]} =~ ^sysfs\ +0-2\ +yes\ +node\  ]]
+	[[ ${lines[2]} =~ ^drop_caches\ +0-2\ +yes\ +host\  ]]
+	[ "${#lines[@]}" -eq 3 ]
+}
+
+@test "backends: without" {
+	nr backends --sysroot "$roots/two-sockets"
+	ends 0
+	[[ ${lines[1]} =~ ^sysfs\ +0-1\ +no\ +node\ .*6\.17 ]]
+}
+
+@test "backends: NUMA nodes that differ have lines of their own" {
+	cp -R "$roots/cxl" "$BATS_TEST_TMPDIR/mixed"
+	rm "$BATS_TEST_TMPDIR/mixed/sys/devices/system/node/node1/reclaim"
+	nr backends --sysroot "$BATS_TEST_TMPDIR/mixed"
+	ends 0
+	[[ ${lines[1]} =~ ^sysfs\ +0,2\ +yes ]]
+	[[ ${lines[2]} =~ ^sysfs\ +1\ +no ]]
+}
+
+@test "backends: JSON" {
+	nr backends --sysroot "$roots/cxl" --json
+	ends 0
+	jq -e '.backends | length == 2 and (.[0] | .name == "sysfs" and .usable == true and .nodes == "0-2")' <<<"$output"
+	nr backends --sysroot "$roots/holes" --json
+	jq -e '.backends[0] | .usable == false and .nodes == "0,8,252-255"' <<<"$output"
+}
+
+@test "backends: what it refuses" {
+	nr backends extra
+	fails 2 extra
+	nr backends --frob
+	fails 2 --frob
+	nr backends --sysroot /no/such/folder
+	fails 4 /no/such/folder
+}
+
+@test "doctor: a host that is fine" {
+	nr doctor --sysroot "$roots/one-node"
+	ends 0
+	[[ $output != *FAIL* ]]
+	[[ $output == *"sysfs on all NUMA nodes with memory"* ]]
+}
+
+@test "doctor: a kernel without a backend" {
+	nr doctor --sysroot "$roots/two-sockets"
+	ends 1
+	[[ $output == *FAIL*6.17* ]]
+}
+
+@test "doctor: demotion and zone_reclaim_mode" {
+	nr doctor --sysroot "$roots/cxl"
+	ends 0
+	[[ $output == *warn*demotion_enabled* ]]
+	cp -R "$roots/one-node" "$BATS_TEST_TMPDIR/zone"
+	echo 7 >"$BATS_TEST_TMPDIR/zone/proc/sys/vm/zone_reclaim_mode"
+	nr doctor --sysroot "$BATS_TEST_TMPDIR/zone"
+	[[ $output == *warn*zone_reclaim_mode* ]]
+}
+
+@test "doctor: counters that are missing" {
+	cp -R "$roots/one-node" "$BATS_TEST_TMPDIR/counters"
+	rm "$BATS_TEST_TMPDIR/counters/proc/zoneinfo"
+	nr doctor --sysroot "$BATS_TEST_TMPDIR/counters"
+	ends 1
+	[[ $output == *FAIL*counters* ]]
+}
+
+@test "doctor: this host, whatever it finds" {
+	nr doctor
+	[ "$status" -eq 0 ] || [ "$status" -eq 1 ]
+	[[ $output =~ (^|$'\n')(ok|warn|FAIL)\ +kernel ]]
+}
+
+@test "the environment is not trusted" {
+	run env -i LD_BIND_NOW=1 PATH= COLUMNS=-1 TERM=$'\e[2J' LIBSMARTCOLS_DEBUG=0 "$nodereclaim" status --sysroot "$roots/two-sockets"
+	ends 0
+	diff -u "$expected/two-sockets.status" - <<<"$output"
+}
+
+@test "record: a copy of this host's files is a tree, and holds nothing else" {
+	[ -e /sys/devices/system/node/online ] || skip "this kernel has no NUMA support"
+	local record=$BATS_TEST_DIRNAME/../roots/record here=$BATS_TEST_TMPDIR/here
+	"$record" "$here"
+	nr status --sysroot "$here" --json
+	ends 0
+	local copied="$output"
+	nr status --json
+	[ "$(jq -c '[.nodes[] | [.node, .cpus, .total, .zones]]' <<<"$copied")" = \
+		"$(jq -c '[.nodes[] | [.node, .cpus, .total, .zones]]' <<<"$output")" ]
+	[ "$(cut -d: -f1 "$here/proc/1/status" | xargs)" = "Cpus_allowed Cpus_allowed_list Mems_allowed Mems_allowed_list" ]
+	run ! grep -q . < <(find "$here" -type f | sed "s|$here/||" |
+		grep -vE '^(proc/(1/status|meminfo|vmstat|zoneinfo|sys/vm/[a-z_]+)|sys/kernel/mm/numa/demotion_enabled|sys/devices/system/(cpu/(online|possible)|node/[a-z_]+|node/node[0-9]+/([a-z]+|hugepages/[^/]+/[a-z_]+)))$')
+	# Not over something that is there
+	run "$record" "$here"
+	ends 1
+	run "$record"
+	ends 2
+}
+
+@test "generate: the same bytes every time, and it knows its names" {
+	local generate=$BATS_TEST_DIRNAME/../roots/generate
+	"$generate" "$BATS_TEST_TMPDIR" hbm one-node
+	diff -r "$BATS_TEST_TMPDIR/hbm" "$roots/hbm"
+	diff -r "$BATS_TEST_TMPDIR/one-node" "$roots/one-node"
+	run "$generate" "$BATS_TEST_TMPDIR" frob
+	ends 2
+	run "$generate"
+	ends 2
+	[ "$("$generate" --list | wc -l)" -eq 11 ]
+}
