@@ -1,0 +1,72 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck disable=SC2154 # counters that snap sets, and what bats sets
+# A host whose memory is really taken: some 200 MB free, the rest anonymous memory and page cache.
+
+load common
+
+setup_file() {
+	lab_start --conf SelectTypeParameters=CR_Core
+	fill 3072
+	hog --leave 256
+}
+
+teardown_file() {
+	lab_stop
+}
+
+setup() {
+	lab_ready 3072
+}
+
+@test "2G: at least the need can be allocated, at most 1 % more is freed, nothing is swapped" {
+	step() {
+		need=$((2048 * 1024 - before[allocatable]))
+		((before[MemFree] < 512 * 1024)) || fail "too much is free: ${before[MemFree]} kB" || return
+		((before[clean] > 2900 * 1024)) || fail "too little is cached: ${before[clean]} kB" || return
+		user srun -c"$cpus" --node-reclaim=2G true
+	}
+	frees 0 step
+	echo "needed $need kB, $(stolen) kB reclaimed, ${after[allocatable]} kB allocatable"
+	(($(stolen) <= need * 101 / 100)) || fail "more was freed than needed"
+}
+
+@test "again at once: nothing is freed" {
+	user srun -c"$cpus" --node-reclaim=2G true
+	snap before
+	user srun -c"$cpus" --node-reclaim=2000M true
+	snap after
+	check_untouched
+}
+
+# Less than 2 GB by what Slurm's own processes need. Another process of this machine may wake kswapd
+# in the same moment, so that it may take three tries.
+@test "the job gets the memory without any reclaim of the kernel's own" {
+	local try pages=$((1950 * 1048576 / $(getconf PAGESIZE)))
+	for try in 1 2 3; do
+		fill 3072
+		user srun --node-reclaim=2G "$NR_TOOLS/alloc" 1950 >"$LAB/user/alloc"
+		echo "try $try: $(paste -sd " " "$LAB/user/alloc")"
+		grep -qx "node$nid=$pages" "$LAB/user/alloc"
+		[[ $(grep -cE '^(pgscan_direct|pgsteal_direct|pgscan_kswapd|pgsteal_kswapd|pswpout)=0$' \
+			"$LAB/user/alloc") != 5 ]] || return 0
+	done
+	fail "the kernel had to reclaim"
+}
+
+@test "50%: more than there is, so that all clean cache goes, and a line says what is short" {
+	snap before
+	user srun --node-reclaim=50% true 2>"$LAB/user/err"
+	snap after
+	cat "$LAB/user/err"
+	check_all_freed
+	[[ $(wc -l <"$LAB/user/err") == 1 ]] || fail "not one line"
+}
+
+@test "single pages are freed as well as large folios" {
+	user srun --node-reclaim=all true
+	# shellcheck disable=SC2034 # for frees
+	LAB_FILL="--small 1536"
+	step() { user srun -c"$cpus" --node-reclaim="$size" true; }
+	frees 1024 step
+}

@@ -1,0 +1,50 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck disable=SC2154 # counters that snap sets, and what bats sets
+# One step with srun, slurmstepd's helper, or both under valgrind.
+
+load common
+
+setup_file() {
+	command -v valgrind >/dev/null || skip "valgrind is not installed"
+	lab_start --conf DefMemPerNode=200
+	mkdir "$LAB/helpers"
+	fill 512
+}
+
+teardown_file() {
+	lab_stop
+}
+
+setup() {
+	lab_ready 512
+}
+
+@test "the helper is clean under valgrind" {
+	cat >"$LAB/helpers/valgrind" <<-EOF
+	#!/bin/sh
+	exec valgrind -q --leak-check=full --show-leak-kinds=all --errors-for-leak-kinds=all \
+		--error-exitcode=99 --log-file=$LAB/log/valgrind \
+		$NR_STAGE/libexec/nodereclaim/nodereclaim-step "\$@"
+	EOF
+	chmod 755 "$LAB/helpers/valgrind"
+	plugin_args "helper=$LAB/helpers/valgrind"
+	snap before
+	user srun --node-reclaim=all true
+	snap after
+	plugin_args
+	cat "$LAB/log/valgrind"
+	[[ -e $LAB/log/valgrind && ! -s $LAB/log/valgrind ]]
+	((after[clean] < before[clean] - 256 * 1024))
+}
+
+# Slurm's own errors are not ours: only what has our plugin or library on its stack
+@test "the plugin in srun is clean under valgrind" {
+	local spec
+	for spec in 1K all,nodes=0,timeout=5 nonsense; do
+		user valgrind --leak-check=full --num-callers=40 --log-file="$LAB/user/valgrind" \
+			srun --node-reclaim="$spec" true || [[ $spec == nonsense ]]
+		grep -q 'ERROR SUMMARY' "$LAB/user/valgrind"
+		run ! grep -E 'spank_nodereclaim|libnodereclaim' "$LAB/user/valgrind"
+	done
+}
