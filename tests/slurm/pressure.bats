@@ -6,7 +6,7 @@
 load common
 
 setup_file() {
-	lab_start --conf SelectTypeParameters=CR_Core
+	lab_start --conf SelectTypeParameters=CR_Core || return 0
 	fill 3072
 	hog --leave 256
 }
@@ -21,14 +21,15 @@ setup() {
 
 @test "2G: at least the need can be allocated, at most 1 % more is freed, nothing is swapped" {
 	step() {
+		# shellcheck disable=SC2034 # for frees
 		need=$((2048 * 1024 - before[allocatable]))
 		((before[MemFree] < 512 * 1024)) || fail "too much is free: ${before[MemFree]} kB" || return
 		((before[clean] > 2900 * 1024)) || fail "too little is cached: ${before[clean]} kB" || return
 		user srun -c"$cpus" --node-reclaim=2G true
 	}
+	# shellcheck disable=SC2034 # for frees
+	LAB_SLACK=0
 	frees 0 step
-	echo "needed $need kB, $(stolen) kB reclaimed, ${after[allocatable]} kB allocatable"
-	(($(stolen) <= need * 101 / 100)) || fail "more was freed than needed"
 }
 
 @test "again at once: nothing is freed" {

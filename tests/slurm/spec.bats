@@ -6,11 +6,15 @@
 load common
 
 setup_file() {
-	lab_start --conf DefMemPerNode=200
+	lab_start --conf DefMemPerNode=200 || return 0
 }
 
 teardown_file() {
 	lab_stop
+}
+
+setup() {
+	lab_check
 }
 
 long=$(printf '%0120000d' 0)

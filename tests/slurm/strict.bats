@@ -6,7 +6,7 @@
 load common
 
 setup_file() {
-	lab_start --hosts 2 --conf DefMemPerNode=200
+	lab_start --hosts 2 --conf DefMemPerNode=200 || return 0
 	mkdir "$LAB/helpers"
 }
 
@@ -15,6 +15,7 @@ teardown_file() {
 }
 
 setup() {
+	lab_check
 	check_hosts
 	plugin_args
 	rm -f "$LAB/user/ran"

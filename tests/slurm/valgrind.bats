@@ -6,8 +6,8 @@
 load common
 
 setup_file() {
-	command -v valgrind >/dev/null || skip "valgrind is not installed"
-	lab_start --conf DefMemPerNode=200
+	command -v valgrind >/dev/null || lab_skip "valgrind is not installed" || return 0
+	lab_start --conf DefMemPerNode=200 || return 0
 	mkdir "$LAB/helpers"
 	fill 512
 }

@@ -127,7 +127,6 @@ static int reclaim(unsigned int nid, uint64_t kb)
 	int err = 0;
 
 	n->writes++;
-	n->asked += kb;
 	if (kb + n->total / 100 > clean)
 		n->too_much++;
 	if (n->rate && kb > n->rate)

@@ -32,7 +32,6 @@ struct fake_node {
 	uint64_t rate;	     /* at most so many kB a write, 0: all */
 	unsigned int writes; /* to nodeN/reclaim */
 	unsigned int compacts;
-	uint64_t asked;	       /* kB, all writes */
 	unsigned int too_much; /* writes for more than is clean above min_unmapped_ratio */
 	bool gone;
 };
