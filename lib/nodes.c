@@ -216,6 +216,8 @@ static void take_zones(struct nr_node *node, const struct nr_zones *zones)
 	uint64_t usable = 0, per_cpu = 0;
 	size_t i;
 
+	if (have(node, NR_TOTAL) && !node->value[NR_TOTAL]) /* no memory has no zones */
+		set(node, NR_ALLOCATABLE, 0);
 	if (!zones)
 		return;
 	node->npcp = zones->npcp;
