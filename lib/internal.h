@@ -34,6 +34,9 @@ int nr_sys_read(struct nr_ctx *ctx, char **out, size_t *len, const char *fmt, ..
 int nr_sys_read_u64(struct nr_ctx *ctx, uint64_t *out, const char *fmt, ...) NR_PRINTF(3, 4);
 int nr_sys_read_set(struct nr_ctx *ctx, struct bitmask *set, const char *fmt, ...) NR_PRINTF(3, 4);
 int nr_sys_write(struct nr_ctx *ctx, const char *text, const char *fmt, ...) NR_PRINTF(3, 4);
+/* Tries to get the one lock of a file, which only who may write to it can take. Returns a
+ * descriptor that holds it until it is closed, -EWOULDBLOCK, -errno. */
+int nr_sys_lock(struct nr_ctx *ctx, const char *fmt, ...) NR_PRINTF(2, 3);
 int nr_sys_writable(struct nr_ctx *ctx, const char *fmt, ...) NR_PRINTF(2, 3);
 /* Calls @fn for each entry of a folder; stops at its first error. */
 int nr_sys_list(struct nr_ctx *ctx, int (*fn)(void *data, const char *name), void *data,
@@ -97,6 +100,8 @@ struct nr_backend {
 	int (*probe)(struct nr_ctx *ctx, int nid, char *why, size_t size);
 	/* The most that it may be asked to free of @node without harm, bytes. */
 	uint64_t (*reach)(const struct nr_node *node, const struct nr_host *host);
+	/* One at a time works on a NUMA node, over all processes: see nr_sys_lock(). */
+	int (*lock)(struct nr_ctx *ctx, int nid);
 	/* Ask the kernel to free @bytes: 0 or -errno. What was freed is for the caller to measure.
 	 */
 	int (*reclaim)(struct nr_ctx *ctx, int nid, uint64_t bytes);

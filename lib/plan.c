@@ -125,11 +125,11 @@ uint64_t nr_plan_allocatable(const struct nr_node *node, const struct nr_binding
 	return bytes;
 }
 
-/* Half a percent more than is short: less, and a few pages that others take in the same moment make
- * it short again; more would cost cache that nobody asked for. */
+/* A quarter of a percent more than is short: less, and a few pages that others take in the same
+ * moment make it short again; more would cost cache that nobody asked for. */
 uint64_t nr_plan_slack(uint64_t to_free)
 {
-	return to_free / 200 < SLACK_MAX ? to_free / 200 : SLACK_MAX;
+	return to_free / 400 < SLACK_MAX ? to_free / 400 : SLACK_MAX;
 }
 
 /* Part of what is freed only lifts zones to their watermarks, so the amount is searched for. */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define MIB (UINT64_C(1) << 20)
 #define MS UINT64_C(1000000)
@@ -200,6 +201,18 @@ static bool fatal(struct site *site, int err)
 	return true;
 }
 
+/* True: this NUMA node ends here, result->stop says why. */
+static bool must_stop(struct site *site)
+{
+	if (atomic_load(&site->work->ctx->cancel))
+		site->result->stop = NR_STOP_CANCELLED;
+	else if (nr_now() >= site->work->deadline)
+		site->result->stop = NR_STOP_DEADLINE;
+	else
+		return false;
+	return true;
+}
+
 /* Asks for up to @bytes. False: work on this NUMA node ends, result->stop says why. */
 static bool do_slice(struct site *site, uint64_t bytes)
 {
@@ -208,14 +221,8 @@ static bool do_slice(struct site *site, uint64_t bytes)
 	uint64_t start = nr_now(), ask = bytes < site->slice ? bytes : site->slice, freed;
 	int err, ask_err;
 
-	if (atomic_load(&work->ctx->cancel)) {
-		site->result->stop = NR_STOP_CANCELLED;
+	if (must_stop(site))
 		return false;
-	}
-	if (start >= work->deadline) {
-		site->result->stop = NR_STOP_DEADLINE;
-		return false;
-	}
 	next_cpu(site);
 	ask_err = site->backend->reclaim(work->ctx, site->node.nid, ask);
 	nr_zoneinfo_free(site->zones);
@@ -244,6 +251,32 @@ static bool do_slice(struct site *site, uint64_t bytes)
 	}
 	pause_ns(MS << (site->stalls - 1));
 	return true;
+}
+
+/* Waits for the NUMA node's lock, so that jobs that start at once do not free the same shortfall
+ * twice. Gives a descriptor, or a negative number where it cannot be had. */
+static int take_turn(struct site *site)
+{
+	struct nr_work *work = site->work;
+	bool waited = false;
+	int fd, err;
+
+	while ((fd = site->backend->lock(work->ctx, site->node.nid)) == -EWOULDBLOCK) {
+		if (must_stop(site))
+			return fd;
+		waited = true;
+		pause_ns(MS);
+	}
+	if (!waited)
+		return fd;
+	/* What was seen before is of no use now */
+	nr_zoneinfo_free(site->zones);
+	err = nr_node_read_zones(work->ctx, &site->node, &site->zones);
+	if (fatal(site, err)) {
+		close(fd);
+		return err;
+	}
+	return fd;
 }
 
 /* Slice by slice, each after a full look at the NUMA node. */
@@ -295,6 +328,7 @@ static void work_on(struct nr_work *work, struct nr_result_node *result)
 		.slice = SLICE_FIRST,
 	};
 	uint64_t start = nr_now();
+	int turn;
 
 	site.swapped_out = site.node.have_swapped ? site.node.swapped_out
 						  : nr_snapshot_host(work->before)->swapped_out;
@@ -303,7 +337,11 @@ static void work_on(struct nr_work *work, struct nr_result_node *result)
 		if (site.backend) {
 			result->backend = site.backend->name;
 			find_cpus(&site);
-			free_node(&site);
+			turn = take_turn(&site);
+			if (result->stop == NR_STOP_NOTHING)
+				free_node(&site);
+			if (turn >= 0)
+				close(turn);
 			nr_zoneinfo_free(site.zones);
 			if (site.cpus)
 				CPU_FREE(site.cpus);

@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -241,6 +242,28 @@ int nr_sys_write(struct nr_ctx *ctx, const char *text, const char *fmt, ...)
 		err = -errno;
 	close(fd);
 	return err;
+}
+
+int nr_sys_lock(struct nr_ctx *ctx, const char *fmt, ...)
+{
+	char path[NR_PATH_MAX];
+	va_list ap;
+	int err, fd;
+
+	va_start(ap, fmt);
+	err = make_path(path, fmt, ap);
+	va_end(ap);
+	if (err)
+		return err;
+	fd = open_regular(ctx, path, O_WRONLY);
+	if (fd < 0)
+		return fd;
+	if (flock(fd, LOCK_EX | LOCK_NB)) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	return fd;
 }
 
 int nr_sys_writable(struct nr_ctx *ctx, const char *fmt, ...)
