@@ -83,9 +83,16 @@ static int topology_read(struct nr_ctx *ctx, struct topology **out)
 			goto out;
 	}
 	for (nid = 0; nid < NR_MAX_NODES; nid++) {
-		if (!numa_bitmask_isbitset(topo->online, nid) ||
-		    nr_sys_read_set(ctx, cpus, NODE_DIR "/node%u/cpulist", nid))
+		if (!numa_bitmask_isbitset(topo->online, nid))
 			continue;
+		err = nr_sys_read_set(ctx, cpus, NODE_DIR "/node%u/cpulist", nid);
+		if (err == -ENOENT)
+			continue;
+		if (err) {
+			nr_log(ctx, LOG_ERR, "/" NODE_DIR "/node%u/cpulist: %s", nid,
+			       strerror(-err));
+			goto out;
+		}
 		topo->ncpus[nid] = numa_bitmask_weight(cpus);
 		for (cpu = 0; topo->ncpus[nid] && cpu < NR_MAX_CPUS; cpu++) {
 			if (!numa_bitmask_isbitset(cpus, cpu))
@@ -203,11 +210,29 @@ NR_EXPORT void nr_binding_free(struct nr_binding *binding)
 	free(binding);
 }
 
+/* Online CPUs of the core of the first online CPU. */
+static unsigned int cpus_per_core(struct topology *topo)
+{
+	struct bitmask *siblings = nr_set_new(NR_MAX_CPUS);
+	unsigned int cpu = 0, n = 0;
+
+	while (cpu < NR_MAX_CPUS && topo->cpu_node[cpu] == NO_NODE)
+		cpu++;
+	if (siblings &&
+	    nr_sys_read_set(topo->ctx, siblings,
+			    "sys/devices/system/cpu/cpu%u/topology/thread_siblings_list", cpu) == 0)
+		n = numa_bitmask_weight(siblings);
+	nr_set_free(siblings);
+	return n ? n : 1;
+}
+
 static void count_all_cpus(struct topology *topo, struct nr_binding *binding,
 			   int served_by[NR_MAX_NODES])
 {
 	int nid;
 
+	binding->cpus_per_core = cpus_per_core(topo);
+	binding->online_cpus = numa_bitmask_weight(topo->cpus);
 	map_nodes(topo, topo->memory, served_by);
 	for (nid = 0; nid < NR_MAX_NODES; nid++)
 		if (served_by[nid] != NO_NODE)
@@ -263,38 +288,40 @@ out:
 /* /proc/PID/status, "Cpus_allowed_list:\t0-1". */
 struct status {
 	struct bitmask *cpus, *mems;
-	bool have_cpus, have_mems;
+	bool have_cpus, have_mems, bad;
 };
 
-static bool status_set(const char *line, size_t len, const char *name, struct bitmask *set)
+static bool status_set(struct status *status, const char *line, size_t len, const char *name,
+		       struct bitmask *set)
 {
 	size_t n = strlen(name);
 	char *list;
-	bool good;
 
 	if (len <= n || memcmp(line, name, n))
 		return false;
 	for (line += n, len -= n; len && (*line == ' ' || *line == '\t'); len--)
 		line++;
 	list = strndup(line, len);
-	good = list && nr_set_parse(list, set, NULL) == 0;
+	if (!list || nr_set_parse(list, set, NULL))
+		status->bad = true;
 	free(list);
-	return good;
+	return true;
 }
 
 static void status_line(void *data, const char *line, size_t len)
 {
 	struct status *status = data;
 
-	if (status_set(line, len, "Cpus_allowed_list:", status->cpus))
+	if (status_set(status, line, len, "Cpus_allowed_list:", status->cpus))
 		status->have_cpus = true;
-	else if (status_set(line, len, "Mems_allowed_list:", status->mems))
+	else if (status_set(status, line, len, "Mems_allowed_list:", status->mems))
 		status->have_mems = true;
 }
 
 NR_EXPORT int nr_binding_from_pid(struct nr_ctx *ctx, pid_t pid, struct nr_binding **out)
 {
-	struct status status = { nr_set_new(NR_MAX_CPUS), nr_set_new(NR_MAX_NODES), false, false };
+	struct status status = { nr_set_new(NR_MAX_CPUS), nr_set_new(NR_MAX_NODES), false, false,
+				 false };
 	struct topology *topo = NULL;
 	int err = -ENOMEM;
 
@@ -309,8 +336,9 @@ NR_EXPORT int nr_binding_from_pid(struct nr_ctx *ctx, pid_t pid, struct nr_bindi
 		nr_log(ctx, LOG_ERR, "process %d: %s", (int)pid, strerror(-err));
 		goto out;
 	}
-	if (!status.have_cpus) {
-		nr_log(ctx, LOG_ERR, "/proc/%d/status: no list of allowed CPUs", (int)pid);
+	if (!status.have_cpus || status.bad) {
+		nr_log(ctx, LOG_ERR, "/proc/%d/status: no list of allowed CPUs and NUMA nodes",
+		       (int)pid);
 		err = -EBADMSG;
 		goto out;
 	}
@@ -425,7 +453,7 @@ out:
 	return err;
 }
 
-/* No empty, "." or ".." component: the path stays below the mount point. */
+/* No "." or ".." component: the path stays below the mount point. */
 static bool cpuset_path_ok(const char *path)
 {
 	size_t len;

@@ -34,6 +34,8 @@ int nr_sys_read(struct nr_ctx *ctx, char **out, size_t *len, const char *fmt, ..
 int nr_sys_read_u64(struct nr_ctx *ctx, uint64_t *out, const char *fmt, ...) NR_PRINTF(3, 4);
 int nr_sys_read_set(struct nr_ctx *ctx, struct bitmask *set, const char *fmt, ...) NR_PRINTF(3, 4);
 int nr_sys_write(struct nr_ctx *ctx, const char *text, const char *fmt, ...) NR_PRINTF(3, 4);
+/* A descriptor for writing, or -errno. */
+int nr_sys_open(struct nr_ctx *ctx, const char *fmt, ...) NR_PRINTF(2, 3);
 /* Tries to get the one lock of a file, which only who may write to it can take. Returns a
  * descriptor that holds it until it is closed, -EWOULDBLOCK, -errno. */
 int nr_sys_lock(struct nr_ctx *ctx, const char *fmt, ...) NR_PRINTF(2, 3);
@@ -147,8 +149,9 @@ struct nr_work {
 int nr_reclaim(struct nr_work *work);
 uint64_t nr_now(void); /* CLOCK_MONOTONIC, nanoseconds */
 
-/* writeback.c: write dirty pages back until the deadline. Returns 0, -ETIME, -ENOMEM. */
-int nr_writeback(uint64_t deadline);
+/* bounded.c: runs @fn in a thread and waits until the deadline or a cancel. @fd is closed when it
+ * has ended; -1 for none. Returns 0, -ETIME, -ENOMEM, -errno. */
+int nr_bounded(struct nr_ctx *ctx, void (*fn)(int fd), int fd, uint64_t deadline);
 
 /* run.c */
 struct nr_result {

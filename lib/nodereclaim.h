@@ -311,6 +311,8 @@ struct nr_binding {
 	struct bitmask *reachable;
 	unsigned int ncpus[NR_MAX_NODES];     /* the job's CPUs that are served by NUMA node i */
 	unsigned int node_cpus[NR_MAX_NODES]; /* all online CPUs that are served by NUMA node i */
+	unsigned int online_cpus;	      /* of the host */
+	unsigned int cpus_per_core;	      /* of the first core; 1 if the kernel does not say */
 };
 
 /*
@@ -452,9 +454,10 @@ struct nr_result;
  * @opt:     NULL for the defaults
  * @out:     the result, freed with nr_result_free()
  *
- * Threads: one for each NUMA node that has work, 64 at most; they have ended on return. Takes no
- * longer than the timeout + 0.2 s as long as the kernel comes back from each request. Signals are
- * blocked in the library's threads.
+ * Threads: one for each NUMA node that has work, 64 at most; they have ended on return, but for one
+ * that the kernel does not let go of writing back or compacting. Takes no longer than the timeout +
+ * 0.2 s as long as the kernel comes back from each request. Signals are blocked in the library's
+ * threads.
  *
  * Return: 0, whether or not the need was met: see nr_result_missing(). -EROFS with a sysroot if not
  * dry_run; -ERANGE, spec->nodes is not inside @binding; -ENOMEM; -errno of reading.

@@ -100,7 +100,8 @@ static void meminfo_line(void *data, const char *line, size_t len)
 	len -= (size_t)(p - line);
 	for (i = 0; i < NR_COUNTERS; i++) {
 		if (counters[i].meminfo && nr_line_value(p, len, counters[i].meminfo, &v)) {
-			set(node, i, v > UINT64_MAX / 1024 ? 0 : v * 1024);
+			if (v <= UINT64_MAX / 1024)
+				set(node, i, v * 1024);
 			return;
 		}
 	}
@@ -334,10 +335,10 @@ int nr_node_read_zones(struct nr_ctx *ctx, struct nr_node *node, struct nr_zonei
 	int err = nr_node_read(ctx, node);
 
 	*zones = NULL;
+	node->nzones = node->npcp = 0;
 	if (err)
 		return err;
 	*zones = read_zones(ctx, ctx->page_size);
-	node->nzones = node->npcp = 0;
 	take_zones(node, nr_zoneinfo_find(*zones, node->nid));
 	return node->nzones ? 0 : -EBADMSG;
 }

@@ -131,20 +131,34 @@ static bool swapped(struct site *site, const struct nr_node *before)
 	       nr_counter_or_zero(&site->node, NR_ANON) < nr_counter_or_zero(before, NR_ANON);
 }
 
-/* Did the kernel turn to mapped pages? A process that ends lets the counter fall too, so a single
- * fall is no proof: it makes slices small and the next look strict. */
-static bool mapped_taken(struct site *site, const struct nr_node *before, uint64_t asked)
+static uint64_t mapped_fall(const struct nr_node *before, const struct nr_node *after)
 {
-	uint64_t fall = nr_sub(nr_counter_or_zero(before, NR_MAPPED),
-			       nr_counter_or_zero(&site->node, NR_MAPPED));
+	return nr_sub(nr_counter_or_zero(before, NR_MAPPED), nr_counter_or_zero(after, NR_MAPPED));
+}
 
-	if (fall > asked / 8 && (fall > MAPPED_NOISE || site->mapped_falls)) {
-		site->slice = site->slice / 4 > SLICE_MIN ? site->slice / 4 : SLICE_MIN;
-		return ++site->mapped_falls > 1;
+/*
+ * Did the kernel turn to mapped pages? Processes that end let the counter fall too, by more than
+ * was freed or also while nothing is asked for. So a suspicious fall makes slices small and is
+ * looked at for a moment without a request; the second one in a row that stands ends the work.
+ */
+static bool mapped_taken(struct site *site, const struct nr_node *before, uint64_t asked,
+			 uint64_t freed)
+{
+	uint64_t fall = mapped_fall(before, &site->node);
+	struct nr_node later = site->node;
+
+	if (fall <= asked / 8 || (fall <= MAPPED_NOISE && !site->mapped_falls)) {
+		if (fall <= asked / 64)
+			site->mapped_falls = 0;
+		return false;
 	}
-	if (fall <= asked / 64)
-		site->mapped_falls = 0;
-	return false;
+	site->slice = site->slice / 4 > SLICE_MIN ? site->slice / 4 : SLICE_MIN;
+	if (fall > freed)
+		return false;
+	pause_ns(10 * MS);
+	if (nr_node_read(site->work->ctx, &later) || mapped_fall(&site->node, &later) > 0)
+		return false;
+	return ++site->mapped_falls > 1;
 }
 
 static void report_progress(struct site *site, uint64_t more)
@@ -183,22 +197,36 @@ static void size_slice(struct site *site, uint64_t bytes, uint64_t ns)
 		site->slice = SLICE_MIN;
 }
 
-/* What an error of the backend means. True: it cannot go on. Kernels say EAGAIN, EBUSY or EINTR for
- * "another writer is at work", "not all of it" and "signal", and counters tell whether it helped.
- */
-static bool fatal(struct site *site, int err)
+/* Ends the work on a NUMA node with an error. */
+static void end_with(struct site *site, const char *what, int err)
 {
-	if (err == 0 || err == -EAGAIN || err == -EBUSY || err == -EINTR)
-		return false;
 	if (err == -ENOENT || err == -ENODEV) {
 		site->result->stop = NR_STOP_OFFLINE;
 	} else {
 		site->result->stop = NR_STOP_ERROR;
 		site->result->error = err;
 	}
-	nr_log(site->work->ctx, LOG_WARNING, "NUMA node %d: backend %s: %s", site->node.nid,
-	       site->backend->name, strerror(-err));
-	return true;
+	nr_log(site->work->ctx, LOG_WARNING, "NUMA node %d: %s: %s", site->node.nid, what,
+	       strerror(-err));
+}
+
+/* Looks at everything anew. False: it cannot, and the work ends. */
+static bool look(struct site *site)
+{
+	int err;
+
+	nr_zoneinfo_free(site->zones);
+	err = nr_node_read_zones(site->work->ctx, &site->node, &site->zones);
+	if (err)
+		end_with(site, "counters", err);
+	return !err;
+}
+
+/* Kernels say EAGAIN, EBUSY or EINTR for "another writer is at work", "not all of it" and "signal",
+ * and counters tell whether it helped. Other errors do not pass. */
+static bool passes(int err)
+{
+	return err == 0 || err == -EAGAIN || err == -EBUSY || err == -EINTR;
 }
 
 /* True: this NUMA node ends here, result->stop says why. */
@@ -219,23 +247,25 @@ static bool do_slice(struct site *site, uint64_t bytes)
 	struct nr_work *work = site->work;
 	struct nr_node before = site->node;
 	uint64_t start = nr_now(), ask = bytes < site->slice ? bytes : site->slice, freed;
-	int err, ask_err;
+	int err;
 
 	if (must_stop(site))
 		return false;
 	next_cpu(site);
-	ask_err = site->backend->reclaim(work->ctx, site->node.nid, ask);
-	nr_zoneinfo_free(site->zones);
-	err = nr_node_read_zones(work->ctx, &site->node, &site->zones);
-	if (fatal(site, err ? err : ask_err))
+	err = site->backend->reclaim(work->ctx, site->node.nid, ask);
+	if (!look(site))
 		return false;
+	if (!passes(err)) {
+		end_with(site, site->backend->name, err);
+		return false;
+	}
 	freed = gained(&before, &site->node);
 	report_progress(site, freed);
 	if (swapped(site, &before)) {
 		site->result->stop = NR_STOP_SWAP;
 		return false;
 	}
-	if (mapped_taken(site, &before, ask)) {
+	if (mapped_taken(site, &before, ask, freed)) {
 		site->result->stop = NR_STOP_MAPPED;
 		return false;
 	}
@@ -249,6 +279,7 @@ static bool do_slice(struct site *site, uint64_t bytes)
 		site->result->stop = NR_STOP_EXHAUSTED;
 		return false;
 	}
+	site->slice = site->slice / 2 > SLICE_MIN ? site->slice / 2 : SLICE_MIN;
 	pause_ns(MS << (site->stalls - 1));
 	return true;
 }
@@ -259,7 +290,7 @@ static int take_turn(struct site *site)
 {
 	struct nr_work *work = site->work;
 	bool waited = false;
-	int fd, err;
+	int fd;
 
 	while ((fd = site->backend->lock(work->ctx, site->node.nid)) == -EWOULDBLOCK) {
 		if (must_stop(site))
@@ -267,14 +298,10 @@ static int take_turn(struct site *site)
 		waited = true;
 		pause_ns(MS);
 	}
-	if (!waited)
-		return fd;
-	/* What was seen before is of no use now */
-	nr_zoneinfo_free(site->zones);
-	err = nr_node_read_zones(work->ctx, &site->node, &site->zones);
-	if (fatal(site, err)) {
+	/* After the wait, what was seen before is of no use */
+	if (waited && !look(site) && fd >= 0) {
 		close(fd);
-		return err;
+		return -ENODEV;
 	}
 	return fd;
 }
@@ -306,14 +333,20 @@ static void free_node(struct site *site)
 	} while (do_slice(site, left < reach ? left : reach));
 }
 
+static void write_one(int fd)
+{
+	if (write(fd, "1", 1) < 0)
+		return; /* counters tell */
+}
+
 static void compact_node(struct site *site)
 {
-	int err;
+	int fd, err;
 
 	if (nr_now() >= site->work->deadline || atomic_load(&site->work->ctx->cancel))
 		return;
-	err = nr_sys_write(site->work->ctx, "1", "sys/devices/system/node/node%d/compact",
-			   site->node.nid);
+	fd = nr_sys_open(site->work->ctx, "sys/devices/system/node/node%d/compact", site->node.nid);
+	err = fd < 0 ? fd : nr_bounded(site->work->ctx, write_one, fd, site->work->deadline);
 	if (err)
 		nr_log(site->work->ctx, LOG_WARNING, "NUMA node %d: compact: %s", site->node.nid,
 		       strerror(-err));
@@ -363,7 +396,7 @@ static void *worker(void *data)
 		i = atomic_fetch_add(&work->next, 1);
 		if (i >= work->n)
 			return NULL;
-		if (work->node[i].plan.to_free || work->compact)
+		if (work->node[i].plan.to_free)
 			work_on(work, &work->node[i]);
 	}
 }
@@ -376,7 +409,7 @@ int nr_reclaim(struct nr_work *work)
 	int err = 0;
 
 	for (i = 0; i < work->n; i++) {
-		if (work->node[i].plan.to_free || work->compact)
+		if (work->node[i].plan.to_free)
 			want++;
 		work->all_to_free += work->node[i].plan.to_free;
 	}

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 NR_EXPORT const char *nr_stop_name(enum nr_stop stop)
 {
@@ -60,6 +61,12 @@ static int prepare(struct nr_ctx *ctx, const struct nr_spec *spec, const struct 
 	return 0;
 }
 
+static void write_back(int fd)
+{
+	(void)fd;
+	sync();
+}
+
 /* Would pages help that are dirty now? */
 static bool wants_writeback(const struct nr_spec *spec, const struct nr_result *result)
 {
@@ -78,14 +85,14 @@ static bool wants_writeback(const struct nr_spec *spec, const struct nr_result *
 	return false;
 }
 
-static bool has_work(const struct nr_spec *spec, const struct nr_result *result)
+static bool has_work(const struct nr_result *result)
 {
 	size_t i;
 
 	for (i = 0; i < result->n; i++)
 		if (result->node[i].plan.to_free)
 			return true;
-	return spec->compact;
+	return false;
 }
 
 static int64_t difference(uint64_t after, uint64_t before)
@@ -135,7 +142,18 @@ static void measure(struct nr_ctx *ctx, struct nr_result *result, const struct n
 	}
 }
 
-/* Empties the whole host's cache if a NUMA node is still short of its need. */
+/* Is a NUMA node short because nothing can free its cache alone? */
+static bool without_backend(const struct nr_result *result)
+{
+	size_t i;
+
+	for (i = 0; i < result->n; i++)
+		if (result->node[i].missing && result->node[i].stop == NR_STOP_NO_BACKEND)
+			return true;
+	return false;
+}
+
+/* Empties the whole host's cache. */
 static void last_resort(struct nr_ctx *ctx, struct nr_result *result)
 {
 	const struct nr_backend *backend = &nr_backend_drop_caches;
@@ -143,8 +161,6 @@ static void last_resort(struct nr_ctx *ctx, struct nr_result *result)
 	size_t i;
 	int err;
 
-	if (!nr_result_missing(result))
-		return;
 	err = backend->probe(ctx, 0, why, sizeof(why));
 	if (!err)
 		err = backend->reclaim(ctx, 0, 0);
@@ -153,7 +169,7 @@ static void last_resort(struct nr_ctx *ctx, struct nr_result *result)
 		return;
 	}
 	for (i = 0; i < result->n; i++)
-		if (result->node[i].missing) {
+		if (result->node[i].stop == NR_STOP_NO_BACKEND) {
 			result->node[i].backend = backend->name;
 			result->node[i].stop = NR_STOP_EXHAUSTED;
 		}
@@ -180,7 +196,7 @@ static int execute(struct nr_ctx *ctx, const struct nr_spec *spec, const struct 
 	if (err || !opt->allow_drop_caches)
 		return err;
 	measure(ctx, result, binding);
-	if (!nr_result_missing(result) || nr_now() >= deadline || atomic_load(&ctx->cancel))
+	if (!without_backend(result) || nr_now() >= deadline || atomic_load(&ctx->cancel))
 		return 0;
 	last_resort(ctx, result);
 	nr_snapshot_free(result->after);
@@ -214,7 +230,7 @@ NR_EXPORT int nr_run(struct nr_ctx *ctx, const struct nr_spec *spec, struct nr_b
 	if (err)
 		return err;
 	if (!opt->dry_run && wants_writeback(spec, result)) {
-		if (nr_writeback(deadline))
+		if (nr_bounded(ctx, write_back, -1, deadline))
 			nr_log(ctx, LOG_WARNING, "dirty=sync: not all written back in time");
 		nr_result_free(result);
 		err = prepare(ctx, spec, binding, given, &result);
@@ -225,7 +241,7 @@ NR_EXPORT int nr_run(struct nr_ctx *ctx, const struct nr_spec *spec, struct nr_b
 	for (i = 0; opt->dry_run && i < result->n; i++)
 		if (result->node[i].stop == NR_STOP_NOTHING && result->node[i].plan.to_free)
 			result->node[i].stop = NR_STOP_DRY_RUN;
-	if (!opt->dry_run && has_work(spec, result))
+	if (!opt->dry_run && has_work(result))
 		err = execute(ctx, spec, binding, opt, deadline, result);
 	atomic_store(&ctx->cancel, false);
 	if (err) {

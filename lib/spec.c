@@ -398,7 +398,7 @@ NR_EXPORT const char *nr_spec_help(void)
 	       "before going\n"
 	       "                   off-node (needs a kernel that can); bind strictly to the job's "
 	       "NUMA nodes\n"
-	       "  compact          also make huge-page blocks of what is free\n"
+	       "  compact          after freeing, also make huge-page blocks of what is free\n"
 	       "  timeout=SECONDS  what is freed by then is freed (default " STRING_OF(
 		       NR_TIMEOUT_DEFAULT) ", at most " STRING_OF(NR_TIMEOUT_MAX) ")\n"
 										  "  strict        "

@@ -19,6 +19,7 @@
  * and CPU) are read line by line. */
 #define READ_MAX (1u << 20)
 #define LINE_BUFFER (64u << 10)
+#define LINES_MAX (256u << 20)
 
 static int NR_PRINTF(2, 0) make_path(char *path, const char *fmt, va_list ap)
 {
@@ -140,22 +141,40 @@ static size_t feed_lines(char *buf, size_t n, bool last, nr_line_fn fn, void *da
 
 static int read_lines(int fd, nr_line_fn fn, void *data)
 {
-	char *buf = malloc(LINE_BUFFER);
+	char *buf = malloc(LINE_BUFFER), *nl;
+	uint64_t total = 0;
+	bool skip = false; /* the rest of a line that is longer than the buffer */
 	size_t n = 0;
 	ssize_t got;
 
 	if (!buf)
 		return -ENOMEM;
-	do {
-		/* A line longer than the buffer is none that we know: drop what is there of it. */
-		if (n == LINE_BUFFER)
+	for (;;) {
+		if (n == LINE_BUFFER) {
+			skip = true;
 			n = 0;
+		}
 		got = read(fd, buf + n, LINE_BUFFER - n);
 		if (got < 0 && errno == EINTR)
 			continue;
-		if (got > 0)
-			n = feed_lines(buf, n + (size_t)got, false, fn, data);
-	} while (got > 0 || (got < 0 && errno == EINTR));
+		if (got <= 0)
+			break;
+		total += (uint64_t)got;
+		if (total > LINES_MAX) {
+			free(buf);
+			return -EFBIG;
+		}
+		n += (size_t)got;
+		if (skip) {
+			nl = memchr(buf, '\n', n);
+			n = nl ? n - (size_t)(nl + 1 - buf) : 0;
+			if (!nl)
+				continue;
+			memmove(buf, nl + 1, n);
+			skip = false;
+		}
+		n = feed_lines(buf, n, false, fn, data);
+	}
 	if (got == 0)
 		feed_lines(buf, n, true, fn, data);
 	free(buf);
@@ -242,6 +261,18 @@ int nr_sys_write(struct nr_ctx *ctx, const char *text, const char *fmt, ...)
 		err = -errno;
 	close(fd);
 	return err;
+}
+
+int nr_sys_open(struct nr_ctx *ctx, const char *fmt, ...)
+{
+	char path[NR_PATH_MAX];
+	va_list ap;
+	int err;
+
+	va_start(ap, fmt);
+	err = make_path(path, fmt, ap);
+	va_end(ap);
+	return err ? err : open_regular(ctx, path, O_WRONLY);
 }
 
 int nr_sys_lock(struct nr_ctx *ctx, const char *fmt, ...)

@@ -158,6 +158,8 @@ static int new_zone(struct nr_zoneinfo *info, int nid, const char *name)
 {
 	end_zone(info);
 	info->pagesets = false;
+	if (info->n && nid < info->node[info->n - 1].nid)
+		return -EBADMSG;
 	info->at = add_node(info, nid);
 	info->zone = info->at ? add_zone(info->at) : NULL;
 	if (!info->zone)

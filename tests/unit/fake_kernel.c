@@ -161,6 +161,9 @@ static int reclaim(unsigned int nid, uint64_t kb)
 		freed = take(&n->mapped, kb / 2);
 		n->file -= freed;
 		break;
+	case FAKE_NEIGHBOUR:
+		take(&n->mapped, kb * 2);
+		break;
 	case FAKE_SLAB:
 		freed = take(&n->slab, kb);
 		break;
@@ -236,6 +239,7 @@ ssize_t write(int fd, const void *buf, size_t count)
 		delay = fake.node[nid].delay;
 	} else if (sscanf(name, NODE_DIR "/node%u/", &nid) == 1 && strstr(name, "/compact")) {
 		fake.node[nid].compacts++;
+		delay = fake.compact_delay;
 	} else if (!strcmp(name, "proc/sys/vm/drop_caches")) {
 		ck_assert_str_eq(text, "1");
 		drop_all();

@@ -13,15 +13,16 @@
 /* What a write to nodeN/reclaim does beside freeing clean cache */
 enum fake_mood {
 	FAKE_GOOD,
-	FAKE_HALF,   /* frees half of what is asked, and EAGAIN */
-	FAKE_STUCK,  /* frees nothing, and EAGAIN */
-	FAKE_SILENT, /* frees nothing, and no error */
-	FAKE_BUSY,   /* EBUSY three times, then good */
-	FAKE_DENIED, /* EPERM */
-	FAKE_SWAPS,  /* swaps anonymous pages as well */
-	FAKE_UNMAPS, /* takes mapped pages as well */
-	FAKE_LEAVES, /* the NUMA node goes offline at the third write */
-	FAKE_SLAB,   /* frees as much slab as cache */
+	FAKE_HALF,	/* frees half of what is asked, and EAGAIN */
+	FAKE_STUCK,	/* frees nothing, and EAGAIN */
+	FAKE_SILENT,	/* frees nothing, and no error */
+	FAKE_BUSY,	/* EBUSY three times, then good */
+	FAKE_DENIED,	/* EPERM */
+	FAKE_SWAPS,	/* swaps anonymous pages as well */
+	FAKE_UNMAPS,	/* takes mapped pages as well */
+	FAKE_LEAVES,	/* the NUMA node goes offline at the third write */
+	FAKE_SLAB,	/* frees as much slab as cache */
+	FAKE_NEIGHBOUR, /* good, while other processes unmap more than is freed */
 };
 
 struct fake_node {
@@ -40,9 +41,10 @@ struct fake {
 	char root[64];
 	unsigned int n;
 	struct fake_node node[FAKE_NODES];
-	uint64_t swapped_out; /* pages */
-	unsigned int drops;   /* writes to drop_caches */
-	unsigned int meet;    /* so many NUMA nodes wait for each other in their first write */
+	uint64_t swapped_out;	    /* pages */
+	unsigned int drops;	    /* writes to drop_caches */
+	unsigned int compact_delay; /* ms */
+	unsigned int meet; /* so many NUMA nodes wait for each other in their first write */
 	unsigned int waiting;
 	bool met; /* they did */
 	struct nr_ctx *ctx;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "fake_kernel.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -142,7 +144,7 @@ static const struct {
 	{ FAKE_SLAB, NR_STOP_DONE, true },	   { FAKE_STUCK, NR_STOP_EXHAUSTED, false },
 	{ FAKE_SILENT, NR_STOP_EXHAUSTED, false }, { FAKE_DENIED, NR_STOP_ERROR, false },
 	{ FAKE_SWAPS, NR_STOP_SWAP, false },	   { FAKE_UNMAPS, NR_STOP_MAPPED, false },
-	{ FAKE_LEAVES, NR_STOP_OFFLINE, false },
+	{ FAKE_LEAVES, NR_STOP_OFFLINE, false },   { FAKE_NEIGHBOUR, NR_STOP_DONE, true },
 };
 
 START_TEST(kernel_mood)
@@ -489,11 +491,75 @@ START_TEST(compact)
 	fake_start();
 	result = run("2G,compact", NULL);
 	ck_assert_uint_eq(fake.node[0].compacts, 1);
-	ck_assert_uint_eq(fake.node[1].compacts, 1);
+	/* Where nothing is freed nothing is touched */
+	ck_assert_uint_eq(fake.node[1].compacts, 0);
 	ck_assert_uint_eq(fake.node[1].writes, 0);
 	nr_result_free(result);
 	result = run("2G", NULL);
 	ck_assert_uint_eq(fake.node[0].compacts, 1);
+	nr_result_free(result);
+	fake_stop();
+}
+END_TEST
+
+/* A compaction that the kernel does not come back from neither holds up the caller nor spoils the
+ * result */
+START_TEST(slow_compact)
+{
+	struct nr_options opt = { .timeout_ms = 300 };
+	struct nr_result *result;
+	double start;
+
+	fake_make(1);
+	fake.compact_delay = 20000;
+	fake_start();
+	start = now();
+	result = run("1G,compact", &opt);
+	ck_assert_double_lt(now() - start, 10.0);
+	ck_assert_uint_eq(nr_result_missing(result), 0);
+	assert_stop(result, 0, NR_STOP_DONE);
+	nr_result_free(result);
+	fake_stop();
+}
+END_TEST
+
+/* While another process works on the NUMA node, this one waits */
+START_TEST(one_at_a_time)
+{
+	struct nr_options opt = { .timeout_ms = 300 };
+	struct nr_result *result;
+	char path[512];
+	int fd;
+
+	fake_make(1);
+	fake_start();
+	snprintf(path, sizeof(path), "%s/sys/devices/system/node/node0/reclaim", fake.root);
+	fd = open(path, O_WRONLY);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(flock(fd, LOCK_EX), 0);
+	result = run("1G", &opt);
+	assert_stop(result, 0, NR_STOP_DEADLINE);
+	ck_assert_uint_eq(fake.node[0].writes, 0);
+	nr_result_free(result);
+	close(fd);
+	result = run("1G", &opt);
+	assert_stop(result, 0, NR_STOP_DONE);
+	nr_result_free(result);
+	fake_stop();
+}
+END_TEST
+
+/* Where a backend works, what it cannot free is no reason to empty the whole host's cache */
+START_TEST(no_drop_caches_beside)
+{
+	struct nr_options opt = { .allow_drop_caches = true };
+	struct nr_result *result;
+
+	fake_make(2);
+	fake_start();
+	result = run("7900M", &opt);
+	ck_assert_uint_gt(nr_result_missing(result), 0);
+	ck_assert_uint_eq(fake.drops, 0);
 	nr_result_free(result);
 	fake_stop();
 }
@@ -599,6 +665,9 @@ Suite *suite(void)
 	tcase_add_test(t, drop_caches_last);
 	tcase_add_test(t, movable);
 	tcase_add_test(t, compact);
+	tcase_add_test(t, slow_compact);
+	tcase_add_test(t, one_at_a_time);
+	tcase_add_test(t, no_drop_caches_beside);
 	tcase_add_test(t, dry_run);
 	tcase_add_test(t, recorded);
 	tcase_add_test(t, backends);
