@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_MAX_TIMEOUT 60
+#define DEFAULT_MAX_TIMEOUT 30
 
 static int bad(struct nrp_args *args, const char *arg, const char *allowed)
 {

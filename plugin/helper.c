@@ -233,13 +233,14 @@ static void serve(pid_t pid, int fd, const struct nrp_request *request, struct r
 static void run(const struct nrp_request *request, const char *path, struct reply *reply,
 		struct nrp_answer *answer)
 {
-	char spec[NR_SPEC_MAX + 16], given[48], job[32], step[64], timeout[32];
-	char *const argv[] = { "nodereclaim-step", spec, given, job, step, timeout, NULL };
+	char spec[NR_SPEC_MAX + 16], given[48], cpus[32], job[32], step[64], timeout[32];
+	char *const argv[] = { "nodereclaim-step", spec, given, cpus, job, step, timeout, NULL };
 	int fd[2], err;
 	pid_t pid;
 
 	snprintf(spec, sizeof(spec), "--spec=%s", request->spec);
 	snprintf(given, sizeof(given), "--given-mb=%" PRIu64, request->given_mb);
+	snprintf(cpus, sizeof(cpus), "--cpus=%" PRIu32, request->cpus);
 	snprintf(job, sizeof(job), "--job=%" PRIu32, request->job);
 	snprintf(step, sizeof(step), "--step=%s", request->step);
 	snprintf(timeout, sizeof(timeout), "--timeout=%u", request->timeout);

@@ -96,6 +96,7 @@ struct nrp_request {
 	const char *helper;
 	const char *spec;
 	uint64_t given_mb; /* 0: no limit */
+	uint32_t cpus;	   /* that the job has on this host, as Slurm counts; 0: not known */
 	uint32_t job;
 	const char *step;
 	unsigned int timeout; /* seconds */

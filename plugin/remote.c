@@ -75,11 +75,14 @@ static void run_helper(spank_t spank, const char *text, uint32_t step)
 		.step = step_name(step, name, sizeof(name)),
 		.timeout = spec->timeout,
 	};
+	uint16_t cpus; /* its type in spank.h */
 
 	spank_get_item(spank, S_JOB_ID, &request.job);
 	/* 0 where Slurm does not manage memory (SelectTypeParameters=CR_Core) */
 	if (spank_get_item(spank, S_STEP_ALLOC_MEM, &request.given_mb) != ESPANK_SUCCESS)
 		request.given_mb = 0;
+	if (spank_get_item(spank, S_JOB_NCPUS, &cpus) == ESPANK_SUCCESS)
+		request.cpus = cpus;
 	nrp_helper_run(&request, &answer);
 }
 

@@ -3,7 +3,7 @@
  * nodereclaim-step: frees clean page cache for one step of a job.
  *
  * spank_nodereclaim.so starts it as root, on the CPUs of the step and in its cpuset, with the
- * user's supplementary groups, working directory and limits. See protocol.h for what it answers.
+ * user's supplementary groups and working directory. See protocol.h for what it answers.
  */
 #include "config.h"
 #include "nodereclaim.h"
@@ -32,6 +32,7 @@ struct request {
 	const char *spec;
 	const char *step;
 	uint64_t given_mb;
+	uint64_t cpus; /* 0: not known */
 	uint64_t job;
 	uint64_t timeout; /* seconds */
 };
@@ -67,6 +68,7 @@ static bool read_arguments(int argc, char **argv, struct request *request)
 	static const struct option options[] = {
 		{ "spec", required_argument, NULL, 's' },
 		{ "given-mb", required_argument, NULL, 'g' },
+		{ "cpus", required_argument, NULL, 'c' },
 		{ "job", required_argument, NULL, 'j' },
 		{ "step", required_argument, NULL, 'p' },
 		{ "timeout", required_argument, NULL, 't' },
@@ -85,6 +87,9 @@ static bool read_arguments(int argc, char **argv, struct request *request)
 		case 'g':
 			good = read_number(optarg, 0, UINT64_MAX >> 20, &request->given_mb);
 			break;
+		case 'c':
+			good = read_number(optarg, 0, UINT32_MAX, &request->cpus);
+			break;
 		case 'j':
 			good = read_number(optarg, 0, UINT32_MAX, &request->job);
 			break;
@@ -101,7 +106,7 @@ static bool read_arguments(int argc, char **argv, struct request *request)
 		seen++;
 	}
 	/* The plugin gives each of them once */
-	return good && optind == argc && seen == 5 && request->spec && request->step &&
+	return good && optind == argc && seen == 6 && request->spec && request->step &&
 	       request->timeout;
 }
 
@@ -132,19 +137,52 @@ static void close_inherited(void)
 	}
 }
 
+/* syslog(3) waits for a daemon that does not read, so nothing is logged before the answer is given.
+ */
+#define KEPT 32
+static struct {
+	int priority;
+	char *text;
+} kept[KEPT];
+static unsigned int kept_count;
+static bool answered;
+
 static void log_line(void *data, int priority, const char *message)
 {
 	const struct request *request = data;
+	char *text;
 
-	syslog(priority, "job=%" PRIu64 " step=%s %s", request->job, request->step, message);
+	if (!answered && kept_count < KEPT) {
+		text = strdup(message);
+		if (text) {
+			kept[kept_count].priority = priority;
+			kept[kept_count++].text = text;
+		}
+	}
+	if (answered)
+		syslog(priority, "job=%" PRIu64 " step=%s %s", request->job, request->step,
+		       message);
 }
 
-static void say(const char *status, const char *reason, const char *text)
+static void log_kept(struct request *request)
+{
+	unsigned int i;
+
+	answered = true;
+	for (i = 0; i < kept_count; i++) {
+		log_line(request, kept[i].priority, kept[i].text);
+		free(kept[i].text);
+	}
+	kept_count = 0;
+}
+
+static void say(struct request *request, const char *status, const char *reason, const char *text)
 {
 	printf("%s\n%s\n%s", status, reason, text);
 	fflush(stdout);
 	/* The plugin waits for the end of the pipe, not for syslog */
 	fclose(stdout);
+	log_kept(request);
 }
 
 static int __attribute__((format(printf, 2, 3)))
@@ -156,13 +194,14 @@ failed(struct request *request, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(reason, sizeof(reason), fmt, ap);
 	va_end(ap);
-	say(NRP_PROTOCOL_FAILED, reason, "");
+	say(request, NRP_PROTOCOL_FAILED, reason, "");
 	log_line(request, LOG_ERR, reason);
 	return 0;
 }
 
 /* What the plugin shows to the user, by the verbosity that the user chose. */
-static void answer(const struct nr_spec *spec, const struct nr_result *result)
+static void answer(struct request *request, const struct nr_spec *spec,
+		   const struct nr_result *result)
 {
 	char *reason = NULL, *text = NULL;
 
@@ -170,10 +209,21 @@ static void answer(const struct nr_spec *spec, const struct nr_result *result)
 		reason = NULL;
 	if (spec->verbosity == NR_VERBOSITY_VERBOSE && nr_report_text(result, &text))
 		text = NULL;
-	say(nr_result_missing(result) ? NRP_PROTOCOL_SHORT : NRP_PROTOCOL_MET, reason ? reason : "",
-	    text ? text : "");
+	say(request, nr_result_missing(result) ? NRP_PROTOCOL_SHORT : NRP_PROTOCOL_MET,
+	    reason ? reason : "", text ? text : "");
 	free(reason);
 	free(text);
+}
+
+/* Without a cpuset of its own a step that has a part of the host runs on all of it here, and would
+ * free its neighbours' NUMA nodes. Slurm counts CPUs or cores: fewer than there are cores is a
+ * part. */
+static bool confined(const struct nr_binding *binding, const struct request *request)
+{
+	unsigned int cores = binding->online_cpus / binding->cpus_per_core;
+
+	return !request->cpus || request->cpus >= cores ||
+	       numa_bitmask_weight(binding->cpus) < binding->online_cpus;
 }
 
 static int reclaim(struct nr_ctx *ctx, const struct nr_spec *spec, struct request *request)
@@ -187,6 +237,11 @@ static int reclaim(struct nr_ctx *ctx, const struct nr_spec *spec, struct reques
 	err = nr_binding_from_pid(ctx, 0, &binding);
 	if (err)
 		return failed(request, "cannot find the step's NUMA nodes: %s", strerror(-err));
+	if (!confined(binding, request)) {
+		nr_binding_free(binding);
+		return failed(request, "nothing is freed: the step is not confined to its CPUs "
+				       "(needs task/cgroup and ConstrainCores=yes)");
+	}
 	nr_set_format(binding->reachable, nodes, sizeof(nodes));
 	err = nr_run(ctx, spec, binding, request->given_mb << 20, &options, &result);
 	nr_binding_free(binding);
@@ -195,7 +250,7 @@ static int reclaim(struct nr_ctx *ctx, const struct nr_spec *spec, struct reques
 			      nodes);
 	if (!result)
 		return failed(request, "cannot free page cache: %s", strerror(-err));
-	answer(spec, result);
+	answer(request, spec, result);
 	if (!nr_report_line(result, &line))
 		log_line(request, LOG_INFO, line);
 	free(line);
