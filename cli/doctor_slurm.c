@@ -229,15 +229,64 @@ static void check_prolog(struct doctor *doctor, const char *slurm_conf, const ch
 		finding(doctor, VERDICT_OK, topic, "%s=%s", key, value);
 }
 
-static void check_task_plugin(struct doctor *doctor, const char *value)
+static bool has_task_cgroup(const char *value)
 {
-	if (value && (strcasestr(value, "affinity") || strcasestr(value, "cgroup")))
-		finding(doctor, VERDICT_OK, "task plugin", "TaskPlugin=%s", value);
+	static const char prefix[] = "task/";
+	char *copy = strdup(value ? value : ""), *save, *item;
+	bool found = false;
+
+	if (!copy)
+		return false;
+	for (item = strtok_r(copy, ", ", &save); item && !found;
+	     item = strtok_r(NULL, ", ", &save)) {
+		if (!strncmp(item, prefix, strlen(prefix)))
+			item += strlen(prefix);
+		found = !strcmp(item, "cgroup");
+	}
+	free(copy);
+	return found;
+}
+
+/* A boolean as Slurm reads it; of several lines the last counts. */
+static bool is_yes(const char *value)
+{
+	static const char *const words[] = { "yes", "up", "true", "1" };
+	const char *comma = value ? strrchr(value, ',') : NULL;
+
+	if (comma)
+		value = comma + 1;
+	for (size_t i = 0; value && i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcasecmp(value, words[i]))
+			return true;
+	return false;
+}
+
+/* The plugin learns a step's CPUs from its cpuset, which only task/cgroup has made by then:
+ * task/affinity binds the tasks later. */
+static void check_confinement(struct doctor *doctor, const char *slurm_conf,
+			      const char *task_plugin)
+{
+	struct slurm_conf cgroup;
+	char path[PATH_MAX];
+
+	if (!conf_beside(slurm_conf, "cgroup.conf", path) || slurm_conf_read(path, &cgroup) < 0) {
+		finding(doctor, VERDICT_FAIL, "cgroup.conf", "could not be checked");
+		return;
+	}
+	/* Without the file Slurm has its defaults, of which ConstrainCores=no is one */
+	if (cgroup.problem.error && cgroup.problem.error != -ENOENT)
+		report_problem(doctor, "cgroup.conf", VERDICT_WARN, &cgroup.problem);
+	if (has_task_cgroup(task_plugin) && is_yes(cgroup.constrain_cores))
+		finding(doctor, VERDICT_OK, "confinement", "TaskPlugin=%s, ConstrainCores=%s",
+			task_plugin, cgroup.constrain_cores);
 	else
-		finding(doctor, VERDICT_WARN, "task plugin",
-			"TaskPlugin=%s confines no step to CPUs, so each has all NUMA nodes of the host: "
-			"use task/affinity,task/cgroup",
-			value ? value : "(not set)");
+		finding(doctor, VERDICT_WARN, "confinement",
+			"steps are not confined to their CPUs: the plugin does nothing for jobs that "
+			"have a part of a host; set TaskPlugin=task/cgroup[,task/affinity] and "
+			"ConstrainCores=yes in cgroup.conf (now TaskPlugin=%s, ConstrainCores=%s)",
+			task_plugin ? task_plugin : "(not set)",
+			cgroup.constrain_cores ? cgroup.constrain_cores : "(not set)");
+	slurm_conf_free(&cgroup);
 }
 
 void check_slurm(struct doctor *doctor)
@@ -268,7 +317,7 @@ void check_slurm(struct doctor *doctor)
 		else
 			finding(doctor, VERDICT_OK, "slurm.conf", "%s", path);
 		check_plugstack(doctor, path, &conf);
-		check_task_plugin(doctor, conf.task_plugin);
+		check_confinement(doctor, path, conf.task_plugin);
 		check_prolog(doctor, path, "Prolog", conf.prolog, "nodereclaim-prolog");
 		check_prolog(doctor, path, "Epilog", conf.epilog, "nodereclaim-epilog");
 	}

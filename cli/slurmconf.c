@@ -256,6 +256,7 @@ static int slurm_line(void *data, const char *file, unsigned int line, char *tex
 		{ "Prolog", &conf->prolog },
 		{ "Epilog", &conf->epilog },
 		{ "TaskPlugin", &conf->task_plugin },
+		{ "ConstrainCores", &conf->constrain_cores },
 	};
 	char *key, *value;
 
@@ -295,6 +296,7 @@ void slurm_conf_free(struct slurm_conf *conf)
 	free(conf->prolog);
 	free(conf->epilog);
 	free(conf->task_plugin);
+	free(conf->constrain_cores);
 }
 
 /* "optional spank_nodereclaim.so default=auto helper=/path" */

@@ -15,12 +15,14 @@ struct conf_problem {
 	int error; /* -errno, 0: none */
 };
 
-/* What slurm.conf says; NULL: nothing. A value given several times is joined with commas. */
+/* What slurm.conf, or cgroup.conf, says; NULL: nothing. A value given several times is joined with
+ * commas. */
 struct slurm_conf {
 	char *plugstack; /* PlugStackConfig */
 	char *plugin_dir;
 	char *prolog, *epilog;
 	char *task_plugin;
+	char *constrain_cores; /* of cgroup.conf */
 	struct conf_problem problem;
 };
 

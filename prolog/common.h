@@ -62,7 +62,7 @@ struct config {
 	struct {
 		bool enable;
 		char spec[NR_SPEC_MAX + 1]; /* "default"; empty: none */
-		unsigned int allow;	    /* enum nr_item bits */
+		unsigned int allow;	    /* enum nr_item bits, 0: a bad line */
 		uint32_t max_timeout;	    /* seconds, 0: no limit but the deadline */
 		uint32_t cpus; /* of the host as Slurm counts them, 0: its online CPUs */
 		bool drop_caches;

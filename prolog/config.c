@@ -31,6 +31,9 @@ struct reader {
 	int faults;
 };
 
+/* What a bad line that begins with "allow" does */
+static const char no_own_spec[] = "so what users ask for is not served";
+
 /* A key: @set returns NULL, or what is allowed. */
 struct key {
 	const char *section, *name;
@@ -79,16 +82,22 @@ static const char *set_default(struct config *config, const char *value)
 {
 	static char error[256];
 	struct nr_spec *spec;
+	bool help;
 
 	if (!*value)
 		return "a spec as for --node-reclaim, or no such line";
 	if (nr_spec_parse(value, &spec, error, sizeof(error)) < 0)
 		return error;
+	help = spec->help;
 	nr_spec_free(spec);
+	if (help)
+		return "a spec as for --node-reclaim, but not help";
 	strcpy(config->prolog.spec, value); /* the parser takes no more than NR_SPEC_MAX bytes */
 	return NULL;
 }
 
+/* A limit that cannot be understood must not be lifted: after a bad line nothing is allowed, and
+ * another line does not change that. */
 static const char *set_allow(struct config *config, const char *value)
 {
 	static char names[256];
@@ -96,9 +105,11 @@ static const char *set_allow(struct config *config, const char *value)
 	size_t used;
 
 	if (nr_items_parse(value, &allow) == 0) {
-		config->prolog.allow = allow;
+		if (config->prolog.allow)
+			config->prolog.allow = allow;
 		return NULL;
 	}
+	config->prolog.allow = 0;
 	used = (size_t)snprintf(names, sizeof(names), "any, or a list of");
 	for (unsigned int bit = 1; bit & NR_ITEMS_ALL && used < sizeof(names); bit <<= 1)
 		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s %s",
@@ -194,8 +205,8 @@ static int handle_key(void *data, const char *section, const char *name, const c
 			continue;
 		allowed = keys[i].set(r->config, value);
 		if (allowed)
-			fault(r, r->line, "bad value \"%s\" of %s, ignored; allowed: %s", value,
-			      name, allowed);
+			fault(r, r->line, "bad value \"%s\" of %s, %s; allowed: %s", value, name,
+			      keys[i].set == set_allow ? no_own_spec : "ignored", allowed);
 		return 1;
 	}
 	if (known_section) {
@@ -242,7 +253,11 @@ static char *read_line(char *str, int size, void *data)
 	}
 	error = bad_line(line, len, (size_t)size - 2);
 	if (error) {
-		fault(r, r->line, "%s, ignored", error);
+		bool allow = len >= 5 && !memcmp(line, "allow", 5);
+
+		fault(r, r->line, "%s, %s", error, allow ? no_own_spec : "ignored");
+		if (allow)
+			r->config->prolog.allow = 0;
 		len = 0;
 	} else if (len > 0 && *line == '[') {
 		r->section_line = r->line;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# shellcheck disable=SC2154 # helper.bash sets them
+# shellcheck disable=SC2030,SC2031,SC2154 # bats: subshells, and what helper.bash sets
 # nodereclaim backends, doctor, and the program itself.
 load helper
 
@@ -107,6 +107,52 @@ load helper
 	nr doctor --sysroot "$BATS_TEST_TMPDIR/counters"
 	ends 1
 	[[ $output == *FAIL*counters* ]]
+}
+
+# confinement TASKPLUGIN LINE...: doctor's line on it in $word, with a cgroup.conf of these lines
+confinement() {
+	local folder=$BATS_TEST_TMPDIR/slurm
+	mkdir -p "$folder"
+	printf 'TaskPlugin=%s\n' "$1" >"$folder/slurm.conf"
+	shift
+	printf '%s\n' "$@" >"$folder/cgroup.conf"
+	SLURM_CONF=$folder/slurm.conf nr doctor
+	word=$(grep ' confinement ' <<<"$output")
+	[ "$(wc -l <<<"$word")" -eq 1 ]
+}
+
+@test "doctor: whether steps are confined to their CPUs" {
+	local value
+	for value in yes YES True 1 '"yes" # why'; do
+		confinement task/cgroup "constraincores = $value"
+		[[ $word =~ ^ok\ +confinement\ +TaskPlugin=task/cgroup ]]
+	done
+	confinement task/affinity,task/cgroup ConstrainCores=no ConstrainCores=yes
+	[[ $word == ok* ]]
+	confinement affinity,cgroup ConstrainCores=yes
+	[[ $word == ok* ]]
+	# task/affinity alone binds too late
+	confinement task/affinity ConstrainCores=yes
+	[[ $word == "warn "*"steps are not confined to their CPUs: the plugin does nothing for jobs that have a part of a host; set TaskPlugin=task/cgroup[,task/affinity] and ConstrainCores=yes in cgroup.conf (now TaskPlugin=task/affinity, ConstrainCores=yes)" ]]
+	confinement task/cgroup ConstrainCores=no
+	[[ $word == "warn "*"ConstrainCores=no)" ]]
+	confinement task/cgroup ConstrainCores=yes ConstrainCores=no
+	[[ $word == "warn "* ]]
+	confinement task/cgroup '#ConstrainCores=yes' ConstrainDevices=yes
+	[[ $word == "warn "*"ConstrainCores=(not set))" ]]
+}
+
+@test "doctor: slurm.conf without TaskPlugin, cgroup.conf missing or no file" {
+	local folder=$BATS_TEST_TMPDIR/slurm
+	mkdir "$folder"
+	echo ClusterName=test >"$folder/slurm.conf"
+	SLURM_CONF=$folder/slurm.conf nr doctor
+	[[ $output == *"warn  confinement"*"(now TaskPlugin=(not set), ConstrainCores=(not set))"* ]]
+	[[ $output != *"cgroup.conf: "* ]]
+	mkfifo "$folder/cgroup.conf"
+	SLURM_CONF=$folder/slurm.conf nr doctor
+	[[ $output == *"warn  cgroup.conf"*"$folder/cgroup.conf is no regular file"* ]]
+	[[ $output == *"warn  confinement"* ]]
 }
 
 @test "doctor: this host, whatever it finds" {

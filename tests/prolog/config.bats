@@ -107,10 +107,43 @@ refused() {
 		says "$conf:$n: bad value"
 	done
 	says 'of enable, ignored; allowed: whole-host, no'
-	says 'of allow, ignored; allowed: any, or a list of auto, size, all, nodes, '
+	says 'of allow, so what users ask for is not served; allowed: any, or a list of auto, size, all, nodes, '
 	says 'of deadline, ignored; allowed: 2 to 3600 seconds'
 	says 'bad value "maybe" of report, ignored; allowed: yes, no'
 	says 'bad value "loud" of level, ignored; allowed: err, warning, notice, info, debug'
+}
+
+@test "help is no default" {
+	local spec
+	for spec in help auto,help; do
+		config '[prolog]' 'default = 1K' "default = $spec"
+		whole_host
+		ends_well
+		says "$conf:5: bad value \"$spec\" of default, ignored; allowed: a spec as for --node-reclaim, but not help"
+		# The line before counts
+		says 'reclaim'
+		says_not 'nothing asked for'
+	done
+}
+
+@test "a bad line of allow: nobody's own spec is served, the default is" {
+	local bad
+	for bad in 'allow = siez' 'allow =' 'allow auto' "allow = $(printf 'auto,%.0s' {1..60})auto"; do
+		config '[prolog]' 'allow = any' "$bad" 'allow = any' 'default = 1K'
+		whole_host SPANK_NODE_RECLAIM=1K
+		ends_well
+		says "$conf:5: "
+		says ', so what users ask for is not served'
+		says 'SPANK_NODE_RECLAIM ignored: this site does not allow size'
+		lines 2
+		whole_host SPANK_NODE_RECLAIM=
+		ends_well
+		says 'SPANK_NODE_RECLAIM ignored: this site does not allow auto'
+		whole_host
+		ends_well
+		says_not 'SPANK_NODE_RECLAIM ignored'
+		says_not 'nothing asked for'
+	done
 }
 
 @test "control characters of the file do not reach the log" {
