@@ -23,6 +23,9 @@
 #define SLICE_MAX (256 * MIB)
 #define SLICE_TIME (50 * MS)   /* what a slice should take: a quarter of how exact a deadline is */
 #define MAPPED_NOISE (4 * MIB) /* what the counter may fall by at any time */
+#define DRAIN_FROM (64 * MIB)  /* less on the lists of all CPUs is normal */
+#define DRAIN_READS 8
+#define DRAIN_TIME (200 * MS) /* it interrupts every CPU of the host for moments */
 #define MAX_STALLS 8 /* slices in a row that freed nothing, with pauses of 1, 2, 4 ... ms */
 
 /* One NUMA node at work. */
@@ -306,6 +309,42 @@ static int take_turn(struct site *site)
 	return fd;
 }
 
+static void fold(int fd)
+{
+	int i;
+
+	for (i = 0; i < DRAIN_READS; i++)
+		if (write(fd, "1", 1) < 0)
+			return;
+}
+
+/*
+ * Moves free pages from per-CPU lists to where every CPU finds them. Since Linux 6.7 the lists grow
+ * to an eighth of the memory with much file I/O and shrink by some MB a second; each fold of the
+ * counters is such a second (decay_pcp_high(), mm/page_alloc.c). What is on them in large folios is
+ * of no use to a task that takes single pages. False: the NUMA node cannot be looked at.
+ */
+static bool drain_lists(struct site *site)
+{
+	const uint64_t end = nr_now() + DRAIN_TIME;
+	const uint64_t until = end < site->work->deadline ? end : site->work->deadline;
+	uint64_t lists = nr_counter_or_zero(&site->node, NR_PER_CPU), before;
+	int fd;
+
+	do {
+		before = lists;
+		if (before <= DRAIN_FROM || nr_now() >= until)
+			return true;
+		fd = nr_sys_open(site->work->ctx, "proc/sys/vm/stat_refresh");
+		if (fd < 0 || nr_bounded(site->work->ctx, fold, fd, until))
+			return true;
+		if (!look(site))
+			return false;
+		lists = nr_counter_or_zero(&site->node, NR_PER_CPU);
+	} while (lists + MIB < before);
+	return true;
+}
+
 /* Slice by slice, each after a full look at the NUMA node. */
 static void free_node(struct site *site)
 {
@@ -371,8 +410,10 @@ static void work_on(struct nr_work *work, struct nr_result_node *result)
 			result->backend = site.backend->name;
 			find_cpus(&site);
 			turn = take_turn(&site);
-			if (result->stop == NR_STOP_NOTHING)
+			if (result->stop == NR_STOP_NOTHING && drain_lists(&site))
 				free_node(&site);
+			if (result->stop == NR_STOP_DONE)
+				drain_lists(&site);
 			if (turn >= 0)
 				close(turn);
 			nr_zoneinfo_free(site.zones);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck disable=SC2154 # counters that snap sets, and what bats sets
-# One step with srun, slurmstepd's helper, or both under valgrind.
+# One step with srun or slurmstepd's helper under valgrind, or the helper built with sanitizers.
 
 load common
 
@@ -35,6 +35,28 @@ setup() {
 	plugin_args
 	cat "$LAB/log/valgrind"
 	[[ -e $LAB/log/valgrind && ! -s $LAB/log/valgrind ]]
+	((after[clean] < before[clean] - 256 * 1024))
+}
+
+@test "the helper is clean under AddressSanitizer and UndefinedBehaviorSanitizer" {
+	[[ -n ${NR_ASAN_STAGE-} ]] || skip "no build with sanitizers; tests/run makes one in its part sanitizers"
+	cat >"$LAB/helpers/asan" <<-EOF
+	#!/bin/sh
+	ASAN_OPTIONS=detect_leaks=1:exitcode=99:log_path=$LAB/log/asan
+	UBSAN_OPTIONS=print_stacktrace=1:log_path=$LAB/log/asan
+	export ASAN_OPTIONS UBSAN_OPTIONS
+	$NR_ASAN_STAGE/libexec/nodereclaim/nodereclaim-step "\$@"
+	echo \$? >$LAB/log/asan-status
+	EOF
+	chmod 755 "$LAB/helpers/asan"
+	plugin_args "helper=$LAB/helpers/asan"
+	snap before
+	user srun --node-reclaim=all,verbose true
+	snap after
+	plugin_args
+	cat "$LAB"/log/asan.* 2>/dev/null || true
+	[[ $(<"$LAB/log/asan-status") == 0 ]]
+	run ! compgen -G "$LAB/log/asan.*"
 	((after[clean] < before[clean] - 256 * 1024))
 }
 
