@@ -245,7 +245,7 @@ struct nr_node {
 	uint64_t value[NR_COUNTERS];
 	size_t nzones;
 	const struct nr_zone *zones; /* populated zones only, as /proc/zoneinfo orders them */
-	/* Reclaim activity since boot in pages, where nodeN/vmstat has it (Linux 6.17 and later) */
+	/* Reclaim activity since boot in pages, where nodeN/vmstat has it; Linux 6.18 does not */
 	bool have_reclaim;
 	uint64_t scanned, stolen; /* pgscan_proactive, pgsteal_proactive */
 	bool have_demoted;
@@ -455,9 +455,9 @@ struct nr_result;
  * @out:     the result, freed with nr_result_free()
  *
  * Threads: one for each NUMA node that has work, 64 at most; they have ended on return, but for one
- * that the kernel does not let go of writing back or compacting. Takes no longer than the timeout +
- * 0.2 s as long as the kernel comes back from each request. Signals are blocked in the library's
- * threads.
+ * that the kernel holds in write-back, compaction or folding counters. Takes no longer than the
+ * timeout + 0.2 s as long as the kernel comes back from each request. Signals are blocked in the
+ * library's threads.
  *
  * Return: 0, whether or not the need was met: see nr_result_missing(). -EROFS with a sysroot if not
  * dry_run; -ERANGE, spec->nodes is not inside @binding; -ENOMEM; -errno of reading.
