@@ -194,8 +194,8 @@ static void check_backend(struct doctor *doctor, struct nr_ctx *ctx, const struc
 			info.why);
 	else
 		finding(doctor, VERDICT_FAIL, "backend",
-			"none that frees single NUMA nodes: Linux 6.17 or later has one; see "
-			"nodereclaim backends");
+			"none that frees single NUMA nodes: Linux 6.17 or later and patched kernels "
+			"have one; see nodereclaim backends");
 	free(all);
 	free(usable);
 }
@@ -237,17 +237,33 @@ static void check_settings(struct doctor *doctor, const struct nr_host *host)
 		finding(doctor, VERDICT_OK, "demotion", "off");
 	if (host->min_unmapped_ratio > UNMAPPED_RATIO_HIGH)
 		finding(doctor, VERDICT_WARN, "unmapped_ratio",
-			"vm.min_unmapped_ratio is %u: that many %% of each NUMA node's memory stay as "
-			"cache; the kernel's default is 1",
+			"vm.min_unmapped_ratio is %u: backend sysfs leaves that many %% of each NUMA "
+			"node's memory as cache; the kernel's default is 1",
 			host->min_unmapped_ratio);
 	else if (!host->min_unmapped_ratio)
 		finding(doctor, VERDICT_OK, "unmapped_ratio",
 			"vm.min_unmapped_ratio is 0 or not in this kernel");
 	else
 		finding(doctor, VERDICT_OK, "unmapped_ratio",
-			"vm.min_unmapped_ratio is %u: about that many %% of each NUMA node's memory stay "
-			"as cache",
+			"vm.min_unmapped_ratio is %u: backend sysfs leaves about that many %% of each NUMA "
+			"node's memory as cache",
 			host->min_unmapped_ratio);
+}
+
+/* policy=local, tried on this process, which ends soon. */
+static void check_policy(struct doctor *doctor, struct nr_ctx *ctx)
+{
+	int rc = nr_policy_apply(ctx, NR_POLICY_LOCAL, NULL);
+
+	/* Started with a policy that cannot have the flag: the kernel has it */
+	if (rc == 0 || rc == -EALREADY)
+		finding(doctor, VERDICT_OK, "policy", "policy=local is in this kernel");
+	else if (rc == -EOPNOTSUPP)
+		finding(doctor, VERDICT_OK, "policy",
+			"policy=local is not in this kernel, jobs that ask for it run without");
+	else
+		finding(doctor, VERDICT_WARN, "policy", "policy=local does not work: %s",
+			strerror(-rc));
 }
 
 static int check_host(struct doctor *doctor, const char *sysroot)
@@ -268,6 +284,8 @@ static int check_host(struct doctor *doctor, const char *sysroot)
 		check_backend(doctor, ctx, snap, sysroot);
 		check_counters(doctor, ctx, snap);
 		check_settings(doctor, nr_snapshot_host(snap));
+		if (!sysroot)
+			check_policy(doctor, ctx);
 		nr_snapshot_free(snap);
 	}
 	nr_close(ctx);

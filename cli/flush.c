@@ -175,8 +175,9 @@ static void explain_no_backend(struct nr_ctx *ctx, const struct nr_result *resul
 		if (node->stop != NR_STOP_NO_BACKEND)
 			continue;
 		complain(
-			"NUMA node %d: no backend; Linux 6.17 and later have sysfs, every kernel has "
-			"drop_caches (the whole host, with --allow-drop-caches)",
+			"NUMA node %d: no backend; Linux 6.17 and later have sysfs, patched kernels "
+			"have syscall, every kernel has drop_caches (the whole host, with "
+			"--allow-drop-caches)",
 			node->plan.nid);
 		for (size_t b = 0; b < nr_backend_count(); b++)
 			if (!nr_backend_probe(ctx, b, node->plan.nid, &info) && info.error)

@@ -3,8 +3,10 @@
 #include "internal.h"
 
 #include <errno.h>
+#include <string.h>
 
-static const struct nr_backend *const backends[] = { &nr_backend_sysfs, &nr_backend_drop_caches };
+static const struct nr_backend *const backends[] = { &nr_backend_syscall, &nr_backend_sysfs,
+						     &nr_backend_drop_caches };
 #define BACKENDS (sizeof(backends) / sizeof(*backends))
 
 NR_EXPORT size_t nr_backend_count(void)
@@ -23,12 +25,24 @@ NR_EXPORT int nr_backend_probe(struct nr_ctx *ctx, size_t i, int nid, struct nr_
 	return 0;
 }
 
-const struct nr_backend *nr_backend_choose(struct nr_ctx *ctx, int nid)
+const struct nr_backend *nr_backend_named(const char *name)
+{
+	size_t i = 0;
+
+	while (i < BACKENDS - 1 && strcmp(backends[i]->name, name))
+		i++;
+	return backends[i];
+}
+
+const struct nr_backend *nr_backend_choose(struct nr_ctx *ctx, int nid,
+					   const struct nr_backend *after)
 {
 	char why[128];
-	size_t i;
+	size_t i = 0;
 
-	for (i = 0; i < BACKENDS; i++) {
+	while (after && backends[i++] != after)
+		;
+	for (; i < BACKENDS; i++) {
 		if (backends[i]->whole_host)
 			continue;
 		if (backends[i]->probe(ctx, nid, why, sizeof(why)) == 0)

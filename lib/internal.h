@@ -20,6 +20,10 @@ struct nr_ctx {
 	bool recorded; /* not the running system: read only */
 	uint64_t page_size;
 	atomic_bool cancel;
+	atomic_uint refused; /* enum nr_announced bits that were logged */
+	/* nr_toss(); NULL with a sysroot, whose system call numbers are not the running kernel's */
+	long (*toss)(unsigned int number, unsigned int nid, unsigned long bytes,
+		     unsigned int flags);
 	pthread_mutex_t log_lock;
 	nr_log_fn log;
 	void *log_data;
@@ -94,6 +98,18 @@ uint64_t nr_host_swapped_out(struct nr_ctx *ctx);
 uint64_t nr_sub(uint64_t a, uint64_t b);		/* a - b, not below 0 */
 uint64_t nr_free_and_lists(const struct nr_node *node); /* MemFree and per-CPU lists */
 
+/* announced.c: parts of the kernel that contrib/kernel adds. Gives the value, or -EOPNOTSUPP if the
+ * kernel does not have it or says something that cannot be, -errno of reading; then fills @why. */
+enum nr_announced {
+	NR_ANNOUNCED_TOSS, /* number of the system call, 64-bit ABI */
+	NR_ANNOUNCED_FLAG, /* MPOL_F_LOCALRECLAIM */
+};
+int nr_announced(struct nr_ctx *ctx, enum nr_announced part, unsigned int *value, char *why,
+		 size_t size);
+
+/* backend_syscall.c: bytes freed or -errno. */
+long nr_toss(unsigned int number, unsigned int nid, unsigned long bytes, unsigned int flags);
+
 /* backend.c */
 struct nr_backend {
 	const char *name;
@@ -108,9 +124,12 @@ struct nr_backend {
 	 */
 	int (*reclaim)(struct nr_ctx *ctx, int nid, uint64_t bytes);
 };
-extern const struct nr_backend nr_backend_sysfs, nr_backend_drop_caches;
-/* The best usable backend for one NUMA node; NULL if none. */
-const struct nr_backend *nr_backend_choose(struct nr_ctx *ctx, int nid);
+extern const struct nr_backend nr_backend_syscall, nr_backend_sysfs, nr_backend_drop_caches;
+/* The best usable backend for one NUMA node, of those after @after (NULL: of all); NULL if none. */
+const struct nr_backend *nr_backend_choose(struct nr_ctx *ctx, int nid,
+					   const struct nr_backend *after);
+/* The backend of that name, which must be one. */
+const struct nr_backend *nr_backend_named(const char *name);
 
 /* plan.c */
 struct nr_plan {

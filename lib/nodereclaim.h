@@ -389,13 +389,20 @@ const struct nr_plan_node *nr_plan_at(const struct nr_plan *plan, size_t i);
 /* ---------------------------------------------------------------- backends (backend.c) */
 
 struct nr_backend_info {
-	const char *name; /* "sysfs", "drop_caches" */
+	const char *name; /* "syscall", "sysfs", "drop_caches" */
 	bool whole_host;  /* cannot be limited to one NUMA node */
 	int error;	  /* 0: usable; else -errno */
 	char why[128];	  /* why not, or what it does; one line */
 };
 
-/* Number of backends, best first; fills @info for NUMA node @nid. Return: 0, -ERANGE. */
+/*
+ * Number of backends, best first; fills @info for NUMA node @nid. Return: 0, -ERANGE.
+ *
+ * "syscall" is a kernel with the patches of contrib/kernel: it is used only by the number that
+ * /sys/kernel/mm/node_reclaim names, from 472 to 1023, of the 64-bit ABI, and never with a sysroot.
+ * A number or a version there that cannot be is logged once for each context. "sysfs" is
+ * nodeN/reclaim of Linux 6.17 and later. If one fails for good while it works, the next goes on.
+ */
 size_t nr_backend_count(void);
 int nr_backend_probe(struct nr_ctx *ctx, size_t i, int nid, struct nr_backend_info *info);
 
@@ -522,13 +529,22 @@ int nr_report_short(const struct nr_result *result, char **out);
 
 /**
  * nr_policy_apply - set the memory policy of the calling thread, inherited by fork and exec
- * @nodes: for NR_POLICY_BIND the NUMA nodes to bind to
+ * @nodes: for NR_POLICY_BIND the NUMA nodes to bind to; not read for the others
  *
  * NR_POLICY_NONE does nothing. NR_POLICY_BIND sets MPOL_BIND only where the thread has the default
- * policy; a policy that somebody chose is kept (-EALREADY). NR_POLICY_LOCAL needs a kernel with
- * MPOL_F_LOCALRECLAIM, see nr_backend_probe() (-EOPNOTSUPP elsewhere).
+ * policy; a policy that somebody chose is kept (-EALREADY).
  *
- * Return: 0, -EALREADY, -EOPNOTSUPP, -errno of set_mempolicy(2).
+ * NR_POLICY_LOCAL makes the kernel drop clean cache of a NUMA node before it takes memory of
+ * another, for this thread. It adds MPOL_F_LOCALRECLAIM to the policy that the thread has: the
+ * default becomes MPOL_LOCAL with the flag; MPOL_LOCAL, MPOL_PREFERRED, MPOL_PREFERRED_MANY and
+ * MPOL_BIND keep their NUMA nodes and mode flags. Policies that spread pages, MPOL_INTERLEAVE and
+ * MPOL_WEIGHTED_INTERLEAVE, and any other stay as they are (-EALREADY). A policy that has the flag
+ * is good (0). Needs a kernel with the patches of contrib/kernel, whose
+ * /sys/kernel/mm/node_reclaim/mpol_f_localreclaim names the bit (-EOPNOTSUPP elsewhere). The policy
+ * is read back; if it is not as wanted, the old one is set again (-EPROTO). Needs no privilege.
+ *
+ * Return: 0; -EALREADY; -EOPNOTSUPP; -EPROTO; -EROFS, NR_POLICY_LOCAL with a sysroot; -EINVAL,
+ * NR_POLICY_BIND without a NUMA node; -errno of reading, get_mempolicy(2) or set_mempolicy(2).
  */
 int nr_policy_apply(struct nr_ctx *ctx, enum nr_policy policy, const struct bitmask *nodes);
 

@@ -200,10 +200,15 @@ static void size_slice(struct site *site, uint64_t bytes, uint64_t ns)
 		site->slice = SLICE_MIN;
 }
 
+static bool is_gone(int err)
+{
+	return err == -ENOENT || err == -ENODEV;
+}
+
 /* Ends the work on a NUMA node with an error. */
 static void end_with(struct site *site, const char *what, int err)
 {
-	if (err == -ENOENT || err == -ENODEV) {
+	if (is_gone(err)) {
 		site->result->stop = NR_STOP_OFFLINE;
 	} else {
 		site->result->stop = NR_STOP_ERROR;
@@ -232,6 +237,26 @@ static bool passes(int err)
 	return err == 0 || err == -EAGAIN || err == -EBUSY || err == -EINTR;
 }
 
+/* A backend failed for good. What refuses it, a filter of system calls for one, may let the next
+ * one through. False: there is none, or the NUMA node is gone, and the work ends. */
+static bool next_backend(struct site *site, int err)
+{
+	const struct nr_backend *next = NULL, *was = site->backend;
+	struct nr_ctx *ctx = site->work->ctx;
+
+	if (!is_gone(err))
+		next = nr_backend_choose(ctx, site->node.nid, was);
+	if (!next) {
+		end_with(site, was->name, err);
+		return false;
+	}
+	nr_log(ctx, LOG_WARNING, "NUMA node %d: %s: %s; %s goes on", site->node.nid, was->name,
+	       strerror(-err), next->name);
+	site->backend = next;
+	site->result->backend = next->name;
+	return true;
+}
+
 /* True: this NUMA node ends here, result->stop says why. */
 static bool must_stop(struct site *site)
 {
@@ -258,10 +283,8 @@ static bool do_slice(struct site *site, uint64_t bytes)
 	err = site->backend->reclaim(work->ctx, site->node.nid, ask);
 	if (!look(site))
 		return false;
-	if (!passes(err)) {
-		end_with(site, site->backend->name, err);
-		return false;
-	}
+	if (!passes(err))
+		return next_backend(site, err);
 	freed = gained(&before, &site->node);
 	report_progress(site, freed);
 	if (swapped(site, &before)) {
@@ -405,7 +428,7 @@ static void work_on(struct nr_work *work, struct nr_result_node *result)
 	site.swapped_out = site.node.have_swapped ? site.node.swapped_out
 						  : nr_snapshot_host(work->before)->swapped_out;
 	if (result->plan.to_free) {
-		site.backend = nr_backend_choose(work->ctx, result->plan.nid);
+		site.backend = nr_backend_choose(work->ctx, result->plan.nid, NULL);
 		if (site.backend) {
 			result->backend = site.backend->name;
 			find_cpus(&site);

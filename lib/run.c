@@ -100,12 +100,15 @@ static int64_t difference(uint64_t after, uint64_t before)
 	return after >= before ? (int64_t)(after - before) : -(int64_t)(before - after);
 }
 
-/* With NR_GOAL_ALL: clean cache that is left though a backend reaches it. The kernel keeps a few
+/* With NR_GOAL_ALL: clean cache that is left though the backend reaches it. The kernel keeps a few
  * pages busy at any moment, so up to 1 % of what was there does not count. */
 static uint64_t all_missing(struct nr_ctx *ctx, const struct nr_result *result,
-			    const struct nr_plan_node *plan, const struct nr_node *node)
+			    const struct nr_result_node *worked, const struct nr_node *node)
 {
-	const struct nr_backend *backend = nr_backend_choose(ctx, plan->nid);
+	const struct nr_plan_node *plan = &worked->plan;
+	const struct nr_backend *backend = worked->backend
+						   ? nr_backend_named(worked->backend)
+						   : nr_backend_choose(ctx, plan->nid, NULL);
 	uint64_t left = backend ? backend->reach(node, nr_snapshot_host(result->before))
 				: nr_counter_or_zero(node, NR_CLEAN);
 
@@ -134,7 +137,7 @@ static void measure(struct nr_ctx *ctx, struct nr_result *result, const struct n
 		if (result->dry_run)
 			node->missing = node->plan.missing;
 		else if (result->goal == NR_GOAL_ALL)
-			node->missing = all_missing(ctx, result, &node->plan, after);
+			node->missing = all_missing(ctx, result, node, after);
 		else
 			node->missing = nr_sub(node->plan.need, node->allocatable);
 		if (node->stop == NR_STOP_EXHAUSTED && !node->missing)

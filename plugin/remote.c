@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <syslog.h>
 #include <unistd.h>
 
 /* Slurm's numbers for steps that srun did not make (slurm.h) */
@@ -158,7 +159,14 @@ static int bind_nodes(struct nr_ctx *ctx, struct nr_binding **out)
 	return err;
 }
 
-static int set_policy(void)
+static void log_line(void *data, int priority, const char *message)
+{
+	(void)data;
+	(void)priority;
+	slurm_info("node-reclaim: %s: %s", nrp_host(), message);
+}
+
+static int set_policy(bool first_here)
 {
 	struct nr_binding *binding = NULL;
 	struct nr_ctx *ctx;
@@ -167,6 +175,8 @@ static int set_policy(void)
 	err = nr_open(&ctx, NULL);
 	if (err)
 		return err;
+	if (first_here)
+		nr_set_log(ctx, log_line, NULL, LOG_WARNING);
 	if (spec->policy == NR_POLICY_BIND)
 		err = bind_nodes(ctx, &binding);
 	if (!err && (!binding || numa_bitmask_weight(binding->nodes)))
@@ -176,24 +186,32 @@ static int set_policy(void)
 	return err;
 }
 
-static void apply_policy(spank_t spank, bool first_here)
+/* The user hears it once per step, the log of each host once. */
+static void tell_policy(spank_t spank, const char *what)
 {
 	uint32_t task = 0;
-	int err = set_policy();
 
-	/* What --mem-bind chose stays */
-	if (!err || err == -EALREADY || !first_here)
-		return;
 	spank_get_item(spank, S_TASK_GLOBAL_ID, &task);
-	if (err != -EOPNOTSUPP)
-		slurm_error("node-reclaim: %s: no memory policy: %s", nrp_host(), strerror(-err));
-	else if (task == 0 && spec->verbosity != NR_VERBOSITY_QUIET)
-		slurm_spank_log("node-reclaim: %s: policy=local: this kernel cannot do that, the "
-				"job runs without",
-				nrp_host());
+	if (task == 0 && spec->verbosity != NR_VERBOSITY_QUIET)
+		slurm_spank_log("node-reclaim: %s: policy=local: %s", nrp_host(), what);
 	else
-		slurm_info("node-reclaim: %s: policy=local: this kernel cannot do that",
-			   nrp_host());
+		slurm_info("node-reclaim: %s: policy=local: %s", nrp_host(), what);
+}
+
+static void apply_policy(spank_t spank, bool first_here)
+{
+	int err = set_policy(first_here);
+
+	if (!err || !first_here)
+		return;
+	if (err == -EOPNOTSUPP)
+		tell_policy(spank, "this kernel cannot do that, the job runs without");
+	else if (err != -EALREADY)
+		slurm_error("node-reclaim: %s: no memory policy: %s", nrp_host(), strerror(-err));
+	else if (spec->policy == NR_POLICY_LOCAL)
+		/* For policy=bind, what --mem-bind chose stays without a word */
+		tell_policy(spank, "the tasks spread their memory over NUMA nodes by a policy of "
+				   "their own, which stays as it is");
 }
 
 int nrp_remote_task_init(spank_t spank)

@@ -7,7 +7,7 @@ bats_require_minimum_version 1.5.0
 nodereclaim=${NR_STAGE:?the prefix where nodereclaim is installed}/sbin/nodereclaim
 roots=${NR_ROOTS:?the folder that tests/roots/generate filled}
 expected=$BATS_TEST_DIRNAME/expected
-trees=(one-node two-sockets eight-nodes ibm-power730 memoryless cxl holes hbm offline old-kernel)
+trees=(one-node two-sockets eight-nodes ibm-power730 memoryless cxl holes hbm offline old-kernel patched)
 
 # The command's exit code, its standard output in $output and its standard error in $stderr
 nr() {

@@ -41,15 +41,43 @@ load helper
 	nr backends --sysroot "$roots/cxl"
 	ends 0
 	[[ ${lines[0]} =~ ^NAME\ +NODES\ +USABLE\ +SCOPE\ +WHY ]]
-	[[ ${lines[1]} =~ ^sysfs\ +0-2\ +yes\ +node\  ]]
-	[[ ${lines[2]} =~ ^drop_caches\ +0-2\ +yes\ +host\  ]]
-	[ "${#lines[@]}" -eq 3 ]
+	[[ ${lines[1]} =~ ^syscall\ +0-2\ +no\ +node\ +"not in this kernel (no /sys/kernel/mm/node_reclaim" ]]
+	[[ ${lines[2]} =~ ^sysfs\ +0-2\ +yes\ +node\  ]]
+	[[ ${lines[3]} =~ ^drop_caches\ +0-2\ +yes\ +host\  ]]
+	[ "${#lines[@]}" -eq 4 ]
+}
+
+@test "backends: a patched kernel" {
+	nr backends --sysroot "$roots/patched"
+	ends 0
+	[[ ${lines[1]} =~ ^syscall\ +0-1\ +yes\ +node\  ]]
+	[[ ${lines[2]} =~ ^sysfs\ +0-1\ +no\  ]]
+	nr flush all --sysroot "$roots/patched" --dry-run
+	ends 0
+	nr flush all --sysroot "$roots/patched"
+	fails 2 "--dry-run"
+}
+
+@test "backends: a patched kernel that says what cannot be" {
+	local announced=sys/kernel/mm/node_reclaim
+	cp -R "$roots/patched" "$BATS_TEST_TMPDIR/odd"
+	echo 279 >"$BATS_TEST_TMPDIR/odd/$announced/nr_toss_page_cache_node"
+	nr backends --sysroot "$BATS_TEST_TMPDIR/odd"
+	ends 0
+	[[ ${lines[1]} =~ ^syscall\ +0-1\ +no\ +node\ .*'"279"' ]]
+	[ "${#stderr_lines[@]}" -eq 1 ]
+	[[ $stderr == *"/$announced/nr_toss_page_cache_node is \"279\""* ]]
+	echo 2 >"$BATS_TEST_TMPDIR/odd/$announced/abi_version"
+	nr backends --sysroot "$BATS_TEST_TMPDIR/odd"
+	ends 0
+	[[ ${lines[1]} =~ ^syscall\ +0-1\ +no\ +node\ +'abi_version is "2"' ]]
+	[ "${#stderr_lines[@]}" -eq 1 ]
 }
 
 @test "backends: without" {
 	nr backends --sysroot "$roots/two-sockets"
 	ends 0
-	[[ ${lines[1]} =~ ^sysfs\ +0-1\ +no\ +node\ .*6\.17 ]]
+	[[ ${lines[2]} =~ ^sysfs\ +0-1\ +no\ +node\ .*6\.17 ]]
 }
 
 @test "backends: NUMA nodes that differ have lines of their own" {
@@ -57,16 +85,16 @@ load helper
 	rm "$BATS_TEST_TMPDIR/mixed/sys/devices/system/node/node1/reclaim"
 	nr backends --sysroot "$BATS_TEST_TMPDIR/mixed"
 	ends 0
-	[[ ${lines[1]} =~ ^sysfs\ +0,2\ +yes ]]
-	[[ ${lines[2]} =~ ^sysfs\ +1\ +no ]]
+	[[ ${lines[2]} =~ ^sysfs\ +0,2\ +yes ]]
+	[[ ${lines[3]} =~ ^sysfs\ +1\ +no ]]
 }
 
 @test "backends: JSON" {
 	nr backends --sysroot "$roots/cxl" --json
 	ends 0
-	jq -e '.backends | length == 2 and (.[0] | .name == "sysfs" and .usable == true and .nodes == "0-2")' <<<"$output"
+	jq -e '.backends | length == 3 and (.[1] | .name == "sysfs" and .usable == true and .nodes == "0-2")' <<<"$output"
 	nr backends --sysroot "$roots/holes" --json
-	jq -e '.backends[0] | .usable == false and .nodes == "0,8,252-255"' <<<"$output"
+	jq -e '.backends[1] | .usable == false and .nodes == "0,8,252-255"' <<<"$output"
 }
 
 @test "backends: what it refuses" {
@@ -83,6 +111,12 @@ load helper
 	ends 0
 	[[ $output != *FAIL* ]]
 	[[ $output == *"sysfs on all NUMA nodes with memory"* ]]
+}
+
+@test "doctor: a patched kernel" {
+	nr doctor --sysroot "$roots/patched"
+	ends 0
+	[[ $output == *"syscall on all NUMA nodes with memory"* ]]
 }
 
 @test "doctor: a kernel without a backend" {
@@ -161,6 +195,17 @@ confinement() {
 	[[ $output =~ (^|$'\n')(ok|warn|FAIL)\ +kernel ]]
 }
 
+@test "doctor: policy=local, tried where the kernel has it" {
+	nr doctor
+	if [ -e /sys/kernel/mm/node_reclaim/mpol_f_localreclaim ]; then
+		[[ $output == *"ok    policy "*"policy=local is in this kernel"* ]]
+	else
+		[[ $output == *"ok    policy "*"policy=local is not in this kernel"* ]]
+	fi
+	nr doctor --sysroot "$roots/patched"
+	[[ $output != *policy* ]]
+}
+
 @test "the environment is not trusted" {
 	run env -i LD_BIND_NOW=1 PATH= COLUMNS=-1 TERM=$'\e[2J' LIBSMARTCOLS_DEBUG=0 "$nodereclaim" status --sysroot "$roots/two-sockets"
 	ends 0
@@ -179,7 +224,7 @@ confinement() {
 		"$(jq -c '[.nodes[] | [.node, .cpus, .total, .zones]]' <<<"$output")" ]
 	[ "$(cut -d: -f1 "$here/proc/1/status" | xargs)" = "Cpus_allowed Cpus_allowed_list Mems_allowed Mems_allowed_list" ]
 	run ! grep -q . < <(find "$here" -type f | sed "s|$here/||" |
-		grep -vE '^(proc/(1/status|meminfo|vmstat|zoneinfo|sys/vm/[a-z_]+)|sys/kernel/mm/numa/demotion_enabled|sys/devices/system/(cpu/(online|possible)|node/[a-z_]+|node/node[0-9]+/([a-z]+|hugepages/[^/]+/[a-z_]+)))$')
+		grep -vE '^(proc/(1/status|meminfo|vmstat|zoneinfo|sys/vm/[a-z_]+)|sys/kernel/mm/(numa/demotion_enabled|node_reclaim/[a-z_]+)|sys/devices/system/(cpu/(online|possible)|node/[a-z_]+|node/node[0-9]+/([a-z]+|hugepages/[^/]+/[a-z_]+)))$')
 	# Not over something that is there
 	run "$record" "$here"
 	ends 1
@@ -196,5 +241,5 @@ confinement() {
 	ends 2
 	run "$generate"
 	ends 2
-	[ "$("$generate" --list | wc -l)" -eq 11 ]
+	[ "$("$generate" --list | wc -l)" -eq 12 ]
 }

@@ -22,6 +22,7 @@ table() {
 @test "table: HBM beside DRAM" { table hbm; }
 @test "table: CPUs and a NUMA node offline" { table offline; }
 @test "table: an old kernel" { table old-kernel; }
+@test "table: a patched kernel" { table patched; }
 
 @test "table: 1,024 NUMA nodes" {
 	nr status --sysroot "$roots/nodes-1024"

@@ -46,6 +46,7 @@ serve() {
 	local before after want
 	before=$(free_memory)
 	want=$(((before + 512 * MB) / MB))
+	sed -i 's/debug/info/' "$conf"
 	serve SPANK_NODE_RECLAIM="${want}M,nodes=0"
 	after=$(free_memory)
 	echo "free before $before, wanted $want MB, after $after: $output"

@@ -7,6 +7,8 @@ function write_folders(    i, j, n, size) {
 	print "sys/devices/system/node sys/devices/system/cpu proc/sys/vm"
 	if (gen >= 612)
 		print "sys/kernel/mm/numa"
+	if (patched)
+		print "sys/kernel/mm/node_reclaim"
 	n = split(huge_kb, size, " ")
 	for (i = 0; i < nnodes; i++) {
 		print "sys/devices/system/node/node" nids[i]
@@ -36,6 +38,12 @@ function write_files(    i) {
 	put("proc/sys/vm/zone_reclaim_mode", "0\n")
 	put("proc/sys/vm/min_unmapped_ratio", "1\n")
 	put("proc/sys/vm/drop_caches", "")
+	if (patched) {
+		put("sys/kernel/mm/node_reclaim/abi_version", "1\n")
+		put("sys/kernel/mm/node_reclaim/nr_toss_page_cache_node", "500\n")
+		put("sys/kernel/mm/node_reclaim/nr_set_zone_reclaim", "501\n")
+		put("sys/kernel/mm/node_reclaim/mpol_f_localreclaim", "0x1000\n")
+	}
 	if (gen >= 612)
 		put("sys/kernel/mm/numa/demotion_enabled", (demotion ? demotion : "false") "\n")
 }

@@ -4,6 +4,7 @@
 # writes them as the kernel does. See README.md for where the facts are from.
 #
 # kernel(418 | 612 | 618 | 700): the kernel release whose names and formats are used
+# patched: with the patches of contrib/kernel
 # node(number, CPUs, zones in MB, fill): "" for no CPUs or no memory
 # matrix("10 21; 21 10"): distances in the order of the nodes
 # task(pid, CPUs, NUMA nodes): what /proc/PID/status allows it
@@ -129,6 +130,14 @@ function define(name,    i) {
 		node(1, two_sockets_cpus(1, 12), "Normal:64512", "clean")
 		matrix("10 21; 21 10")
 		task(1, "0-47", "0-1")
+	} else if (name == "patched") {
+		kernel(612)
+		patched = 1
+		node(0, two_sockets_cpus(0, 8), "DMA:15 DMA32:1950 Normal:29696 Movable:32768", "clean")
+		node(1, two_sockets_cpus(1, 8), "Normal:32256 Movable:32768", "half")
+		matrix("10 21; 21 10")
+		task(1, "0-31", "0-1")
+		task(100, "8-15", "0-1")
 	} else if (name == "nodes-1024") {
 		kernel(618)
 		for (i = 0; i < 1024; i++)

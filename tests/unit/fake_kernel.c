@@ -14,6 +14,8 @@
 #include "internal.h"
 
 #define NODE_DIR "sys/devices/system/node"
+#define TOSS_DIR "sys/kernel/mm/node_reclaim"
+#define FAKE_TOSS 777
 
 struct fake fake;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -120,14 +122,17 @@ static void go_offline(struct fake_node *n, unsigned int nid)
 	drop(fake.root, dir);
 }
 
-static int reclaim(unsigned int nid, uint64_t kb)
+/* Returns an errno; *@freed in kB */
+static int reclaim(unsigned int nid, uint64_t kb, bool toss, uint64_t *freed)
 {
 	struct fake_node *n = &fake.node[nid];
-	uint64_t clean = n->file - n->mapped - n->dirty, freed = 0;
+	uint64_t clean = n->file - n->mapped - n->dirty;
 	int err = 0;
 
+	*freed = 0;
 	n->writes++;
-	if (kb + n->total / 100 > clean)
+	n->tosses += toss;
+	if (kb + (toss ? 0 : n->total / 100) > clean)
 		n->too_much++;
 	if (n->rate && kb > n->rate)
 		kb = n->rate;
@@ -142,6 +147,10 @@ static int reclaim(unsigned int nid, uint64_t kb)
 		if (n->writes <= 3)
 			return EBUSY;
 		break;
+	case FAKE_SIGNALS:
+		if (n->writes % 2)
+			return EINTR;
+		break;
 	case FAKE_HALF:
 		kb /= 2;
 		err = EAGAIN;
@@ -154,29 +163,31 @@ static int reclaim(unsigned int nid, uint64_t kb)
 		}
 		break;
 	case FAKE_SWAPS:
-		freed = take(&n->anon, kb / 4);
-		fake.swapped_out += freed / 4;
+		*freed = take(&n->anon, kb / 4);
+		fake.swapped_out += *freed / 4;
 		break;
 	case FAKE_UNMAPS:
-		freed = take(&n->mapped, kb / 2);
-		n->file -= freed;
+		*freed = take(&n->mapped, kb / 2);
+		n->file -= *freed;
 		break;
 	case FAKE_NEIGHBOUR:
 		take(&n->mapped, kb * 2);
 		break;
 	case FAKE_SLAB:
-		freed = take(&n->slab, kb);
+		*freed = take(&n->slab, kb);
 		break;
+	case FAKE_MODEST:
 	case FAKE_GOOD:
 		break;
 	}
-	if (n->movable)
+	if (n->movable && !toss)
 		clean = 0;
 	if (clean < kb)
 		err = EAGAIN;
 	clean = take(&clean, kb);
 	n->file -= clean;
-	n->free += freed + clean;
+	*freed += clean;
+	n->free += *freed;
 	write_node(nid);
 	write_host();
 	return err;
@@ -211,11 +222,41 @@ static void meet(void)
 			return;
 }
 
+static void wait_ms(unsigned int ms)
+{
+	if (ms)
+		nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000L }, NULL);
+}
+
+static long toss(unsigned int number, unsigned int nid, unsigned long bytes, unsigned int flags)
+{
+	struct fake_node *n = &fake.node[nid];
+	uint64_t freed = 0;
+	int err = fake.toss_error;
+
+	ck_assert_uint_eq(number, FAKE_TOSS);
+	ck_assert_uint_lt(nid, fake.n);
+	ck_assert_uint_eq(flags, 1 | 4); /* inactive, then active; no slab */
+	pthread_mutex_lock(&lock);
+	if (err)
+		n->tosses++;
+	else
+		err = reclaim(nid, bytes / 1024, true, &freed);
+	pthread_mutex_unlock(&lock);
+	wait_ms(n->delay);
+	if (err && err != EAGAIN)
+		return -err;
+	if (n->mood == FAKE_SILENT)
+		return (long)bytes;
+	return n->mood == FAKE_MODEST ? 0 : (long)(freed * 1024);
+}
+
 /* Stands before libc's write(): what the library writes to a file of the fake host comes here */
 ssize_t write(int fd, const void *buf, size_t count)
 {
 	char link[64], path[512], text[64];
 	unsigned int nid, delay = 0;
+	uint64_t freed;
 	const char *name;
 	ssize_t len;
 	int err = 0;
@@ -235,7 +276,7 @@ ssize_t write(int fd, const void *buf, size_t count)
 		ck_assert_msg(!strcmp(end, " swappiness=0"), "written: '%s'", text);
 		if (fake.meet && !fake.met && !fake.node[nid].writes)
 			meet();
-		err = reclaim(nid, bytes / 1024);
+		err = reclaim(nid, bytes / 1024, false, &freed);
 		delay = fake.node[nid].delay;
 	} else if (sscanf(name, NODE_DIR "/node%u/", &nid) == 1 && strstr(name, "/compact")) {
 		fake.node[nid].compacts++;
@@ -248,8 +289,7 @@ ssize_t write(int fd, const void *buf, size_t count)
 		return syscall(SYS_write, fd, buf, count);
 	}
 	pthread_mutex_unlock(&lock);
-	if (delay)
-		nanosleep(&(struct timespec){ delay / 1000, delay % 1000 * 1000000L }, NULL);
+	wait_ms(delay);
 	errno = err;
 	return err ? -1 : (ssize_t)count;
 }
@@ -320,9 +360,17 @@ void fake_start(void)
 	file("0\n", "proc/sys/vm/zone_reclaim_mode");
 	file("1\n", "proc/sys/vm/min_unmapped_ratio");
 	file("", "proc/sys/vm/drop_caches");
+	if (fake.patched) {
+		make_folder(TOSS_DIR);
+		file("1\n", TOSS_DIR "/abi_version");
+		snprintf(text, sizeof(text), "%d\n", FAKE_TOSS);
+		file(text, TOSS_DIR "/nr_toss_page_cache_node");
+	}
 	write_host();
 	ck_assert_int_eq(nr_open(&fake.ctx, fake.root), 0);
 	fake.ctx->recorded = false;
+	if (fake.patched)
+		fake.ctx->toss = toss;
 	keep_messages(fake.ctx, &fake.messages);
 }
 
@@ -336,4 +384,36 @@ void fake_stop(void)
 	nr_close(fake.ctx);
 	fake.ctx = NULL;
 	remove_root();
+}
+
+struct nr_result *run(const char *text, const struct nr_options *opt)
+{
+	struct nr_spec *spec = spec_of(text);
+	struct nr_binding *binding;
+	struct nr_result *result;
+
+	ck_assert_int_eq(nr_binding_from_nodes(fake.ctx, NULL, &binding), 0);
+	ck_assert_int_eq(nr_run(fake.ctx, spec, binding, 0, opt, &result), 0);
+	nr_binding_free(binding);
+	nr_spec_free(spec);
+	return result;
+}
+
+const struct nr_result_node *node(const struct nr_result *result, int nid)
+{
+	size_t i;
+
+	for (i = 0; i < nr_result_count(result); i++)
+		if (nr_result_at(result, i)->plan.nid == nid)
+			return nr_result_at(result, i);
+	ck_abort_msg("NUMA node %d is not in the result", nid);
+	return NULL;
+}
+
+void check_harmless(unsigned int nid)
+{
+	ck_assert_uint_eq(fake.node[nid].too_much, 0);
+	ck_assert_uint_eq(fake.node[nid].mapped, 100 << 10);
+	ck_assert_uint_eq(fake.node[nid].dirty, 50 << 10);
+	ck_assert_uint_eq(fake.node[nid].anon, 1 << 20);
 }

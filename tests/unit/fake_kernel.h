@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A host that obeys nodeN/reclaim, nodeN/compact and drop_caches, as files in a temporary folder.
- * The library thinks that it is the running system. All sizes are MB.
+ * A host that obeys nodeN/reclaim, nodeN/compact and drop_caches, as files in a temporary folder,
+ * and toss_page_cache_node(). The library thinks that it is the running system.
  */
 #ifndef NR_FAKE_KERNEL_H
 #define NR_FAKE_KERNEL_H
@@ -10,17 +10,19 @@
 
 #define FAKE_NODES 128
 
-/* What a write to nodeN/reclaim does beside freeing clean cache */
+/* What a request, a write to nodeN/reclaim or a toss, does beside freeing clean cache */
 enum fake_mood {
 	FAKE_GOOD,
-	FAKE_HALF,	/* frees half of what is asked, and EAGAIN */
-	FAKE_STUCK,	/* frees nothing, and EAGAIN */
-	FAKE_SILENT,	/* frees nothing, and no error */
+	FAKE_HALF,	/* frees half of what is asked, and EAGAIN; a toss returns that */
+	FAKE_STUCK,	/* frees nothing, and EAGAIN; a toss returns 0 */
+	FAKE_SILENT,	/* frees nothing, and no error; a toss says that it freed all */
+	FAKE_MODEST,	/* a toss says that it freed nothing, and did */
 	FAKE_BUSY,	/* EBUSY three times, then good */
+	FAKE_SIGNALS,	/* EINTR every other time, and nothing freed */
 	FAKE_DENIED,	/* EPERM */
 	FAKE_SWAPS,	/* swaps anonymous pages as well */
 	FAKE_UNMAPS,	/* takes mapped pages as well */
-	FAKE_LEAVES,	/* the NUMA node goes offline at the third write */
+	FAKE_LEAVES,	/* the NUMA node goes offline at the third request */
 	FAKE_SLAB,	/* frees as much slab as cache */
 	FAKE_NEIGHBOUR, /* good, while other processes unmap more than is freed */
 };
@@ -29,11 +31,13 @@ struct fake_node {
 	uint64_t total, free, file, mapped, dirty, anon, slab; /* kB */
 	enum fake_mood mood;
 	bool movable;	     /* all of it is ZONE_MOVABLE */
-	unsigned int delay;  /* each write takes that many ms */
-	uint64_t rate;	     /* at most so many kB a write, 0: all */
-	unsigned int writes; /* to nodeN/reclaim */
+	unsigned int delay;  /* each request takes that many ms */
+	uint64_t rate;	     /* at most so many kB a request, 0: all */
+	unsigned int writes; /* to nodeN/reclaim, and tosses */
+	unsigned int tosses;
 	unsigned int compacts;
-	unsigned int too_much; /* writes for more than is clean above min_unmapped_ratio */
+	unsigned int too_much; /* requests for more than is clean; above min_unmapped_ratio, in
+				* nodeN/reclaim */
 	bool gone;
 };
 
@@ -44,6 +48,8 @@ struct fake {
 	uint64_t swapped_out;	    /* pages */
 	unsigned int drops;	    /* writes to drop_caches */
 	unsigned int compact_delay; /* ms */
+	bool patched;		    /* it has toss_page_cache_node(), and says so */
+	int toss_error;		    /* which does nothing but fail with that */
 	unsigned int meet; /* so many NUMA nodes wait for each other in their first write */
 	unsigned int waiting;
 	bool met; /* they did */
@@ -60,5 +66,15 @@ void fake_stop(void);
 
 /* The same folder, without the files that it does not have */
 void fake_without(const char *file);
+
+/* The library does what the spec @text says, on all NUMA nodes of the fake host */
+struct nr_result *run(const char *text, const struct nr_options *opt);
+const struct nr_result_node *node(const struct nr_result *result, int nid);
+
+#define assert_stop(result, nid, want)                                                             \
+	ck_assert_str_eq(nr_stop_name(node(result, nid)->stop), nr_stop_name(want))
+
+/* Never more than there is, and mapped, dirty and anonymous pages are as they were */
+void check_harmless(unsigned int nid);
 
 #endif

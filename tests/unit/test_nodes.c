@@ -8,7 +8,7 @@
 
 static const char *const trees[] = { "one-node",   "two-sockets", "eight-nodes", "ibm-power730",
 				     "memoryless", "cxl",	  "holes",	 "hbm",
-				     "offline",	   "old-kernel",  "nodes-1024" };
+				     "offline",	   "old-kernel",  "patched",	 "nodes-1024" };
 
 static uint64_t or_zero(const struct nr_node *node, enum nr_counter counter)
 {

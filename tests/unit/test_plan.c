@@ -3,7 +3,7 @@
 
 static const char *const trees[] = { "one-node",   "two-sockets", "eight-nodes", "ibm-power730",
 				     "memoryless", "cxl",	  "holes",	 "hbm",
-				     "offline",	   "old-kernel" };
+				     "offline",	   "old-kernel",  "patched" };
 
 /* A plan and what it was made from */
 struct made {

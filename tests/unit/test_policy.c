@@ -2,7 +2,106 @@
 #include "unit.h"
 
 #include <numaif.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "internal.h"
+
+#define FLAG_FILE "sys/kernel/mm/node_reclaim/mpol_f_localreclaim"
+#define FLAG 0x400 /* not what the patches have: it must be read */
+#define STATIC 0x8000
+#define RELATIVE 0x4000
+#define BALANCING 0x2000
+#define WEIGHTED_INTERLEAVE 6
+
+/* A task of a kernel with MPOL_F_LOCALRECLAIM. */
+static struct {
+	bool on; /* else the running kernel is asked */
+	enum {
+		GOOD,
+		REFUSES,  /* EINVAL for the flag */
+		FORGETS,  /* takes the flag and does not keep it */
+		SPREADS,  /* adds a NUMA node */
+		TWISTS,	  /* drops another mode flag */
+		GOES_DUMB /* get_mempolicy() fails after the first time */
+	} mood;
+	int mode;
+	unsigned long nodes; /* 0 to 63 */
+	unsigned int gets, sets;
+} task;
+
+/* These two stand before libnuma's */
+long get_mempolicy(int *mode, unsigned long *nmask, unsigned long maxnode, void *addr,
+		   unsigned int flags)
+{
+	if (!task.on)
+		return syscall(SYS_get_mempolicy, mode, nmask, maxnode, addr, flags);
+	ck_assert_uint_eq(flags, 0);
+	if (task.gets++ && task.mood == GOES_DUMB) {
+		errno = EPERM;
+		return -1;
+	}
+	*mode = task.mode;
+	if (nmask) {
+		/* As the kernel: all NUMA nodes that it may have must fit */
+		ck_assert_uint_eq(maxnode, NR_MAX_NODES + 1);
+		memset(nmask, 0, NR_MAX_NODES / 8);
+		nmask[0] = task.nodes;
+	}
+	return 0;
+}
+
+long set_mempolicy(int mode, const unsigned long *nmask, unsigned long maxnode)
+{
+	const unsigned long nodes = nmask ? nmask[0] : 0;
+	const int base = mode & 0xff;
+	bool good;
+
+	if (!task.on)
+		return syscall(SYS_set_mempolicy, mode, nmask, maxnode);
+	ck_assert_uint_eq(maxnode, NR_MAX_NODES + 1);
+	for (unsigned int i = 1; i < NR_MAX_NODES / (8 * sizeof(long)); i++)
+		ck_assert_uint_eq(nmask[i], 0);
+	task.sets++;
+	good = base == MPOL_DEFAULT || base == MPOL_LOCAL ? !nodes : nodes != 0;
+	if (mode & FLAG)
+		good = good && task.mood != REFUSES &&
+		       (base == MPOL_LOCAL || base == MPOL_PREFERRED || base == MPOL_BIND ||
+			base == MPOL_PREFERRED_MANY);
+	if (!good) {
+		errno = EINVAL;
+		return -1;
+	}
+	task.mode = mode;
+	task.nodes = nodes;
+	if (!(mode & FLAG))
+		return 0;
+	if (task.mood == FORGETS)
+		task.mode &= ~FLAG;
+	if (task.mood == TWISTS)
+		task.mode &= ~STATIC;
+	if (task.mood == SPREADS)
+		task.nodes |= 1 << 5;
+	return 0;
+}
+
+/* A tree that the library takes for the running system */
+static struct nr_ctx *patched_kernel(struct messages *messages, const char *flag)
+{
+	char *root = copy_tree("patched");
+	struct nr_ctx *ctx;
+
+	if (flag)
+		put(root, FLAG_FILE, flag);
+	else
+		drop(root, FLAG_FILE);
+	ctx = open_tree(root);
+	ctx->recorded = false;
+	keep_messages(ctx, messages);
+	memset(&task, 0, sizeof(task));
+	task.on = true;
+	return ctx;
+}
 
 static struct nr_ctx *running_system(void)
 {
@@ -36,6 +135,7 @@ static int mode_now(void)
 
 static void reset(void)
 {
+	task.on = false;
 	set_mempolicy(MPOL_DEFAULT, NULL, 0);
 }
 
@@ -47,8 +147,132 @@ START_TEST(none)
 		return;
 	ck_assert_int_eq(nr_policy_apply(ctx, NR_POLICY_NONE, NULL), 0);
 	ck_assert_int_eq(mode_now(), MPOL_DEFAULT);
+	nr_close(ctx);
+}
+END_TEST
+
+/* The kernel at hand: it has the flag and it works, or it has not */
+START_TEST(local_here)
+{
+	struct nr_ctx *ctx = running_system();
+	unsigned int flag = 0;
+	FILE *f;
+
+	if (!ctx)
+		return;
+	f = fopen("/" FLAG_FILE, "r");
+	if (f) {
+		ck_assert_int_eq(fscanf(f, "%x", &flag), 1);
+		fclose(f);
+		ck_assert_int_eq(nr_policy_apply(ctx, NR_POLICY_LOCAL, NULL), 0);
+		ck_assert_int_eq(mode_now(), (int)(MPOL_LOCAL | flag));
+	} else {
+		assert_err(nr_policy_apply(ctx, NR_POLICY_LOCAL, NULL), EOPNOTSUPP);
+		ck_assert_int_eq(mode_now(), MPOL_DEFAULT);
+	}
+	nr_close(ctx);
+}
+END_TEST
+
+static const struct {
+	int mode;
+	unsigned long nodes;
+	int err, want;
+} policies[] = {
+	{ MPOL_DEFAULT, 0, 0, MPOL_LOCAL | FLAG },
+	{ MPOL_LOCAL, 0, 0, MPOL_LOCAL | FLAG },
+	{ MPOL_PREFERRED, 1 << 1, 0, MPOL_PREFERRED | FLAG },
+	{ MPOL_PREFERRED | STATIC, 1 << 1, 0, MPOL_PREFERRED | STATIC | FLAG },
+	{ MPOL_PREFERRED_MANY, 3, 0, MPOL_PREFERRED_MANY | FLAG },
+	{ MPOL_PREFERRED_MANY | RELATIVE, 3, 0, MPOL_PREFERRED_MANY | RELATIVE | FLAG },
+	{ MPOL_BIND, 1ul << 63 | 1, 0, MPOL_BIND | FLAG },
+	{ MPOL_BIND | STATIC, 6, 0, MPOL_BIND | STATIC | FLAG },
+	{ MPOL_BIND | BALANCING, 6, 0, MPOL_BIND | BALANCING | FLAG },
+	{ MPOL_BIND | BALANCING | RELATIVE, 6, 0, MPOL_BIND | BALANCING | RELATIVE | FLAG },
+	/* Spread by choice, and what is not known */
+	{ MPOL_INTERLEAVE, 3, -EALREADY, MPOL_INTERLEAVE },
+	{ MPOL_INTERLEAVE | STATIC, 3, -EALREADY, MPOL_INTERLEAVE | STATIC },
+	{ WEIGHTED_INTERLEAVE, 3, -EALREADY, WEIGHTED_INTERLEAVE },
+	{ 7, 3, -EALREADY, 7 },
+	/* A second time, in a step inside of a step */
+	{ MPOL_LOCAL | FLAG, 0, 0, MPOL_LOCAL | FLAG },
+	{ MPOL_BIND | STATIC | FLAG, 2, 0, MPOL_BIND | STATIC | FLAG },
+};
+
+START_TEST(adds_the_flag)
+{
+	struct messages messages;
+	struct nr_ctx *ctx = patched_kernel(&messages, "0x400\n");
+
+	task.mode = policies[_i].mode;
+	task.nodes = policies[_i].nodes;
+	ck_assert_int_eq(nr_policy_apply(ctx, NR_POLICY_LOCAL, NULL), policies[_i].err);
+	ck_assert_int_eq(task.mode, policies[_i].want);
+	ck_assert_uint_eq(task.nodes, policies[_i].nodes);
+	/* What is as it should be is not touched */
+	ck_assert_uint_eq(task.sets, policies[_i].mode != policies[_i].want);
+	ck_assert_msg(messages.count == 0, "%s", messages.text);
+	nr_close(ctx);
+}
+END_TEST
+
+static const struct {
+	int mood, err;
+	unsigned int sets;
+} failures[] = {
+	{ REFUSES, EINVAL, 1 }, { FORGETS, EPROTO, 2 },	 { SPREADS, EPROTO, 2 },
+	{ TWISTS, EPROTO, 2 },	{ GOES_DUMB, EPERM, 2 },
+};
+
+/* The kernel does something else: the task has the policy that it had */
+START_TEST(restores)
+{
+	struct messages messages;
+	struct nr_ctx *ctx = patched_kernel(&messages, "0x400\n");
+
+	task.mode = MPOL_BIND | STATIC;
+	task.nodes = 6;
+	task.mood = failures[_i].mood;
+	assert_err(nr_policy_apply(ctx, NR_POLICY_LOCAL, NULL), failures[_i].err);
+	ck_assert_int_eq(task.mode, MPOL_BIND | STATIC);
+	ck_assert_uint_eq(task.nodes, 6);
+	ck_assert_uint_eq(task.sets, failures[_i].sets);
+	ck_assert_msg(messages.count == 1, "%s", messages.text);
+	ck_assert_msg(strstr(messages.text, "mempolicy") != NULL, "%s", messages.text);
+	nr_close(ctx);
+}
+END_TEST
+
+static const char *const no_flags[] = { NULL,	     "",	 "0x0\n",    "0x80\n",
+					"0x8000\n",  "0x4000\n", "0x2000\n", "0x300\n",
+					"0x10000\n", "-0x400\n", "1024\n",   "400\n",
+					"0x\n",	     "0x400 \n", "0X400\n",  "0x 400\n" };
+
+/* No flag, or one that cannot be */
+START_TEST(no_flag)
+{
+	struct messages messages;
+	struct nr_ctx *ctx = patched_kernel(&messages, no_flags[_i]);
+
 	assert_err(nr_policy_apply(ctx, NR_POLICY_LOCAL, NULL), EOPNOTSUPP);
-	ck_assert_int_eq(mode_now(), MPOL_DEFAULT);
+	assert_err(nr_policy_apply(ctx, NR_POLICY_LOCAL, NULL), EOPNOTSUPP);
+	ck_assert_uint_eq(task.gets + task.sets, 0);
+	ck_assert_uint_eq(messages.count, no_flags[_i] != NULL);
+	if (no_flags[_i])
+		ck_assert_msg(strstr(messages.text, FLAG_FILE) != NULL, "%s", messages.text);
+	nr_close(ctx);
+}
+END_TEST
+
+/* The flag of a recorded tree is not for the running kernel */
+START_TEST(not_of_a_tree)
+{
+	struct nr_ctx *ctx = open_tree("patched");
+
+	memset(&task, 0, sizeof(task));
+	task.on = true;
+	assert_err(nr_policy_apply(ctx, NR_POLICY_LOCAL, NULL), EROFS);
+	ck_assert_uint_eq(task.gets + task.sets, 0);
 	nr_close(ctx);
 }
 END_TEST
@@ -118,6 +342,11 @@ Suite *suite(void)
 
 	tcase_add_checked_fixture(t, reset, reset);
 	tcase_add_test(t, none);
+	tcase_add_test(t, local_here);
+	tcase_add_loop_test(t, adds_the_flag, 0, ARRAY_SIZE(policies));
+	tcase_add_loop_test(t, restores, 0, ARRAY_SIZE(failures));
+	tcase_add_loop_test(t, no_flag, 0, ARRAY_SIZE(no_flags));
+	tcase_add_test(t, not_of_a_tree);
 	tcase_add_test(t, bind_to_own);
 	tcase_add_test(t, keeps_anothers);
 	tcase_add_test(t, bad_nodes);

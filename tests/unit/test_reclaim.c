@@ -20,42 +20,6 @@ static double now(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-static struct nr_result *run(const char *text, const struct nr_options *opt)
-{
-	struct nr_spec *spec = spec_of(text);
-	struct nr_binding *binding;
-	struct nr_result *result;
-
-	ck_assert_int_eq(nr_binding_from_nodes(fake.ctx, NULL, &binding), 0);
-	ck_assert_int_eq(nr_run(fake.ctx, spec, binding, 0, opt, &result), 0);
-	nr_binding_free(binding);
-	nr_spec_free(spec);
-	return result;
-}
-
-static const struct nr_result_node *node(const struct nr_result *result, int nid)
-{
-	size_t i;
-
-	for (i = 0; i < nr_result_count(result); i++)
-		if (nr_result_at(result, i)->plan.nid == nid)
-			return nr_result_at(result, i);
-	ck_abort_msg("NUMA node %d is not in the result", nid);
-	return NULL;
-}
-
-#define assert_stop(result, nid, want)                                                             \
-	ck_assert_str_eq(nr_stop_name(node(result, nid)->stop), nr_stop_name(want))
-
-/* Never more than there is, and mapped, dirty and anonymous pages are as they were */
-static void check_harmless(unsigned int nid)
-{
-	ck_assert_uint_eq(fake.node[nid].too_much, 0);
-	ck_assert_uint_eq(fake.node[nid].mapped, 100 << 10);
-	ck_assert_uint_eq(fake.node[nid].dirty, 50 << 10);
-	ck_assert_uint_eq(fake.node[nid].anon, 1 << 20);
-}
-
 START_TEST(just_enough)
 {
 	struct nr_result *result;
@@ -620,23 +584,27 @@ START_TEST(backends)
 	struct nr_backend_info info;
 	struct nr_ctx *ctx = open_tree("cxl");
 
-	ck_assert_uint_eq(nr_backend_count(), 2);
+	ck_assert_uint_eq(nr_backend_count(), 3);
 	ck_assert_int_eq(nr_backend_probe(ctx, 0, 0, &info), 0);
+	ck_assert_str_eq(info.name, "syscall");
+	ck_assert(!info.whole_host);
+	assert_err(info.error, EOPNOTSUPP);
+	ck_assert_int_eq(nr_backend_probe(ctx, 1, 0, &info), 0);
 	ck_assert_str_eq(info.name, "sysfs");
 	ck_assert(!info.whole_host);
 	ck_assert_int_eq(info.error, 0);
-	ck_assert_int_eq(nr_backend_probe(ctx, 1, 0, &info), 0);
+	ck_assert_int_eq(nr_backend_probe(ctx, 2, 0, &info), 0);
 	ck_assert_str_eq(info.name, "drop_caches");
 	ck_assert(info.whole_host);
-	assert_err(nr_backend_probe(ctx, 2, 0, &info), ERANGE);
+	assert_err(nr_backend_probe(ctx, 3, 0, &info), ERANGE);
 	/* A NUMA node that is not there */
-	ck_assert_int_eq(nr_backend_probe(ctx, 0, 77, &info), 0);
+	ck_assert_int_eq(nr_backend_probe(ctx, 1, 77, &info), 0);
 	ck_assert_int_ne(info.error, 0);
 	nr_close(ctx);
 
 	/* A kernel that has no nodeN/reclaim: says which ones have */
 	ctx = open_tree("two-sockets");
-	ck_assert_int_eq(nr_backend_probe(ctx, 0, 0, &info), 0);
+	ck_assert_int_eq(nr_backend_probe(ctx, 1, 0, &info), 0);
 	assert_err(info.error, ENOENT);
 	ck_assert_msg(strstr(info.why, "6.17") != NULL, "%s", info.why);
 	nr_close(ctx);

@@ -3,7 +3,7 @@
 
 static const char *const trees[] = { "one-node",   "two-sockets", "eight-nodes", "ibm-power730",
 				     "memoryless", "cxl",	  "holes",	 "hbm",
-				     "offline",	   "old-kernel",  "nodes-1024" };
+				     "offline",	   "old-kernel",  "patched",	 "nodes-1024" };
 
 static struct nr_result *dry_run(const char *root, const char *nodes, const char *spec_text)
 {
