@@ -47,6 +47,15 @@ static int open_regular(struct nr_ctx *ctx, const char *path, int flags)
 	return err;
 }
 
+/* A descriptor for writing, or -errno. */
+static int NR_PRINTF(2, 0) vopen(struct nr_ctx *ctx, const char *fmt, va_list ap)
+{
+	char path[NR_PATH_MAX];
+	int err = make_path(path, fmt, ap);
+
+	return err ? err : open_regular(ctx, path, O_WRONLY);
+}
+
 static int read_all(int fd, char **out, size_t *len)
 {
 	size_t size = 4096, n = 0;
@@ -243,18 +252,14 @@ int nr_sys_read_set(struct nr_ctx *ctx, struct bitmask *set, const char *fmt, ..
 
 int nr_sys_write(struct nr_ctx *ctx, const char *text, const char *fmt, ...)
 {
-	char path[NR_PATH_MAX];
+	int err = 0, fd;
 	va_list ap;
-	int err, fd;
 
-	va_start(ap, fmt);
-	err = make_path(path, fmt, ap);
-	va_end(ap);
-	if (err)
-		return err;
 	if (ctx->recorded)
 		return -EROFS;
-	fd = open_regular(ctx, path, O_WRONLY);
+	va_start(ap, fmt);
+	fd = vopen(ctx, fmt, ap);
+	va_end(ap);
 	if (fd < 0)
 		return fd;
 	if (write(fd, text, strlen(text)) < 0)
@@ -265,31 +270,24 @@ int nr_sys_write(struct nr_ctx *ctx, const char *text, const char *fmt, ...)
 
 int nr_sys_open(struct nr_ctx *ctx, const char *fmt, ...)
 {
-	char path[NR_PATH_MAX];
 	va_list ap;
-	int err;
+	int fd;
 
 	va_start(ap, fmt);
-	err = make_path(path, fmt, ap);
+	fd = vopen(ctx, fmt, ap);
 	va_end(ap);
-	return err ? err : open_regular(ctx, path, O_WRONLY);
+	return fd;
 }
 
 int nr_sys_lock(struct nr_ctx *ctx, const char *fmt, ...)
 {
-	char path[NR_PATH_MAX];
 	va_list ap;
 	int err, fd;
 
 	va_start(ap, fmt);
-	err = make_path(path, fmt, ap);
+	fd = vopen(ctx, fmt, ap);
 	va_end(ap);
-	if (err)
-		return err;
-	fd = open_regular(ctx, path, O_WRONLY);
-	if (fd < 0)
-		return fd;
-	if (flock(fd, LOCK_EX | LOCK_NB)) {
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB)) {
 		err = -errno;
 		close(fd);
 		return err;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* toss_page_cache_node(): when it is found, when it is refused, and that it is never trusted. */
+/* toss_page_cache_node(): when it is found, when it is refused, and what takes its place. What it
+ * frees is in test_reclaim.c. */
 #include "fake_kernel.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,9 +10,6 @@
 
 #define DIR "sys/kernel/mm/node_reclaim"
 #define NUMBER DIR "/nr_toss_page_cache_node"
-/* Of a fake NUMA node: free above the low watermark, and clean cache */
-#define ALLOCATABLE (MB(512) - 5120 * KB(4))
-#define CLEAN MB(6144 - 150)
 
 static void make_patched(unsigned int n)
 {
@@ -166,109 +162,6 @@ END_TEST
 
 /* ---------------------------------------------------------------- the simulated kernel */
 
-START_TEST(just_enough)
-{
-	struct nr_result *result;
-
-	make_patched(2);
-	fake.node[1].free = 4 << 20;
-	fake.node[1].file = 2 << 20;
-	fake_start();
-	result = run("2G", NULL);
-	ck_assert_uint_eq(nr_result_missing(result), 0);
-	assert_stop(result, 0, NR_STOP_DONE);
-	ck_assert_str_eq(node(result, 0)->backend, "syscall");
-	ck_assert_int_ge(node(result, 0)->freed, GB(2) - ALLOCATABLE);
-	ck_assert_int_le(node(result, 0)->freed, (GB(2) - ALLOCATABLE) / 100 * 101);
-	ck_assert_uint_gt(fake.node[0].tosses, 1); /* slices */
-	ck_assert_uint_eq(fake.node[0].writes, fake.node[0].tosses);
-	check_harmless(0);
-	assert_stop(result, 1, NR_STOP_NOTHING);
-	ck_assert_uint_eq(fake.node[1].tosses, 0);
-	nr_result_free(result);
-
-	/* Once more: nothing to do */
-	fake.node[0].tosses = 0;
-	result = run("2G", NULL);
-	ck_assert_uint_eq(fake.node[0].tosses, 0);
-	nr_result_free(result);
-	ck_assert_msg(fake.messages.count == 0, "%s", fake.messages.text);
-	fake_stop();
-}
-END_TEST
-
-/* All clean cache: min_unmapped_ratio is no limit, and ZONE_MOVABLE no wall */
-START_TEST(all_of_it)
-{
-	struct nr_result *result;
-
-	make_patched(2);
-	fake.node[1].movable = true;
-	fake_start();
-	result = run("all", NULL);
-	for (int nid = 0; nid < 2; nid++) {
-		assert_stop(result, nid, NR_STOP_DONE);
-		ck_assert_int_ge(node(result, nid)->freed, CLEAN - KB(4));
-		check_harmless((unsigned int)nid);
-	}
-	ck_assert_uint_eq(nr_result_missing(result), 0);
-	nr_result_free(result);
-	fake_stop();
-}
-END_TEST
-
-START_TEST(more_than_there_is)
-{
-	struct nr_result *result;
-
-	make_patched(1);
-	fake_start();
-	result = run("7G", NULL);
-	assert_stop(result, 0, NR_STOP_EXHAUSTED);
-	ck_assert_int_ge(node(result, 0)->freed, CLEAN - KB(4));
-	ck_assert_uint_eq(nr_result_missing(result), GB(7) - node(result, 0)->allocatable);
-	check_harmless(0);
-	nr_result_free(result);
-	fake_stop();
-}
-END_TEST
-
-/* What the call returns is not what it did */
-static const struct {
-	enum fake_mood mood;
-	enum nr_stop stop;
-	bool met;
-} moods[] = {
-	{ FAKE_HALF, NR_STOP_DONE, true },	   { FAKE_SIGNALS, NR_STOP_DONE, true },
-	{ FAKE_MODEST, NR_STOP_DONE, true },	   { FAKE_BUSY, NR_STOP_DONE, true },
-	{ FAKE_SILENT, NR_STOP_EXHAUSTED, false }, { FAKE_STUCK, NR_STOP_EXHAUSTED, false },
-	{ FAKE_LEAVES, NR_STOP_OFFLINE, false },   { FAKE_SWAPS, NR_STOP_SWAP, false },
-	{ FAKE_UNMAPS, NR_STOP_MAPPED, false },	   { FAKE_NEIGHBOUR, NR_STOP_DONE, true },
-};
-
-START_TEST(kernel_mood)
-{
-	struct nr_options opt = { .timeout_ms = 600000 };
-	struct nr_result *result;
-
-	make_patched(2);
-	fake.node[0].mood = moods[_i].mood;
-	fake_start();
-	result = run("3G", &opt);
-	assert_stop(result, 0, moods[_i].stop);
-	ck_assert_int_eq(node(result, 0)->missing == 0, moods[_i].met);
-	ck_assert_str_eq(node(result, 0)->backend, "syscall");
-	if (moods[_i].mood == FAKE_SILENT || moods[_i].mood == FAKE_STUCK)
-		ck_assert_int_eq(node(result, 0)->freed, 0);
-	/* Work on the other NUMA node is not disturbed */
-	assert_stop(result, 1, NR_STOP_DONE);
-	ck_assert_uint_eq(node(result, 1)->missing, 0);
-	check_harmless(1);
-	nr_result_free(result);
-	fake_stop();
-}
-END_TEST
-
 /* The kernel names a call that it does not let through: nodeN/reclaim goes on */
 static const int errors[] = { EPERM, ENOSYS, EINVAL };
 
@@ -351,48 +244,14 @@ START_TEST(privilege)
 }
 END_TEST
 
-START_TEST(deadline)
+/* Its lock is a file that a kernel without compaction does not have */
+START_TEST(without_lock)
 {
-	struct nr_options opt = { .timeout_ms = 300 };
 	struct nr_result *result;
-
-	make_patched(1);
-	fake.node[0].delay = 30;
-	fake.node[0].rate = 4 << 10;
-	fake_start();
-	result = run("5G", &opt); /* all of it would take 36 s */
-	assert_stop(result, 0, NR_STOP_DEADLINE);
-	ck_assert_uint_gt(node(result, 0)->missing, 0);
-	nr_result_free(result);
-	fake_stop();
-}
-END_TEST
-
-/* While another process works on the NUMA node, this one waits; nodeN/reclaim is not needed for it
- */
-START_TEST(one_at_a_time)
-{
-	struct nr_options opt = { .timeout_ms = 300 };
-	struct nr_result *result;
-	char path[512];
-	int fd;
 
 	make_patched(1);
 	fake_start();
 	fake_without("sys/devices/system/node/node0/reclaim");
-	snprintf(path, sizeof(path), "%s/sys/devices/system/node/node0/compact", fake.root);
-	fd = open(path, O_WRONLY);
-	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(flock(fd, LOCK_EX), 0);
-	result = run("1G", &opt);
-	assert_stop(result, 0, NR_STOP_DEADLINE);
-	ck_assert_uint_eq(fake.node[0].tosses, 0);
-	nr_result_free(result);
-	close(fd);
-	result = run("1G", NULL);
-	assert_stop(result, 0, NR_STOP_DONE);
-	nr_result_free(result);
-	/* A kernel without compaction has no such file: it works without a lock */
 	fake_without("sys/devices/system/node/node0/compact");
 	result = run("2G", NULL);
 	assert_stop(result, 0, NR_STOP_DONE);
@@ -411,15 +270,10 @@ Suite *suite(void)
 	tcase_add_loop_test(t, refused, 0, ARRAY_SIZE(garbage));
 	tcase_add_loop_test(t, accepted, 0, 3);
 	tcase_add_test(t, never_of_a_tree);
-	tcase_add_test(t, just_enough);
-	tcase_add_test(t, all_of_it);
-	tcase_add_test(t, more_than_there_is);
-	tcase_add_loop_test(t, kernel_mood, 0, ARRAY_SIZE(moods));
 	tcase_add_loop_test(t, falls_back, 0, ARRAY_SIZE(errors));
 	tcase_add_test(t, leaves_for_good);
 	tcase_add_loop_test(t, privilege, 0, 4);
-	tcase_add_test(t, deadline);
-	tcase_add_test(t, one_at_a_time);
+	tcase_add_test(t, without_lock);
 	suite_add_tcase(s, t);
 	return s;
 }
