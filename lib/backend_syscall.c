@@ -3,11 +3,11 @@
  * toss_page_cache_node(node, bytes, flags), a system call of kernels with the patches of
  * contrib/kernel.
  *
- * It drops clean, unmapped file pages of one NUMA node and nothing else, coldest first, of all
- * zones with ZONE_MOVABLE, however little there is. At its end it takes free pages off the per-CPU
- * lists, so that MemFree shows them. It returns the bytes that it freed, which are measured here
- * all the same, EINTR for a signal that came before anything was freed, and ENODEV for a NUMA node
- * that is offline or has no memory.
+ * It drops clean, unmapped file pages of one NUMA node and nothing else, inactive before active,
+ * of all zones with ZONE_MOVABLE, however little there is. At its end it takes free pages off the
+ * per-CPU lists, so that MemFree shows them. It returns the bytes that it freed, which are measured
+ * here all the same, EINTR for a signal that came before anything was freed, and ENODEV for a NUMA
+ * node that is offline or has no memory.
  */
 #include "internal.h"
 
@@ -80,7 +80,7 @@ static int probe(struct nr_ctx *ctx, int nid, char *why, size_t size)
 	if (err)
 		snprintf(why, size, "node%d: %s", nid, strerror(-err));
 	else
-		snprintf(why, size, "frees coldest first, one NUMA node, all its zones");
+		snprintf(why, size, "frees inactive before active cache, one NUMA node, all its zones");
 	return err;
 }
 
