@@ -39,6 +39,8 @@ struct site {
 	size_t cpus_size;
 	unsigned int cpu;
 	uint64_t slice;
+	uint64_t last_bytes, last_ns; /* of the last slice that freed something */
+	uint64_t fixed;		      /* ns that a slice takes however small it is */
 	unsigned int stalls, mapped_falls;
 	uint64_t swapped_out; /* pages, the last time that it was read */
 	uint64_t freed;	      /* estimate, for progress and rounds */
@@ -185,14 +187,34 @@ static void report_progress(struct site *site, uint64_t more)
 	pthread_mutex_unlock(&work->lock);
 }
 
+/* What a slice costs beside what it frees, from two of different sizes. A patched kernel has work
+ * for every CPU in each call, which takes long where the CPUs are busy. */
+static void learn_fixed(struct site *site, uint64_t bytes, uint64_t ns)
+{
+	double b0 = (double)site->last_bytes, b1 = (double)bytes, fixed;
+
+	/* Sizes that differ too little say nothing */
+	if (site->last_bytes && (b1 >= 2 * b0 || b0 >= 2 * b1)) {
+		fixed = ((double)site->last_ns * b1 - (double)ns * b0) / (b1 - b0);
+		if (fixed > (double)ns)
+			fixed = (double)ns;
+		site->fixed = fixed > 0 ? (uint64_t)fixed : 0;
+	}
+	site->last_bytes = bytes;
+	site->last_ns = ns;
+}
+
 /* The next slice: as much as takes SLICE_TIME at the rate of the last one, and fits before the
  * deadline. */
 static void size_slice(struct site *site, uint64_t bytes, uint64_t ns)
 {
 	uint64_t now = nr_now(), left = site->work->deadline > now ? site->work->deadline - now : 0;
-	uint64_t want = left < SLICE_TIME ? left : SLICE_TIME;
-	double next = (double)bytes / (double)(ns ? ns : 1) * (double)want;
+	uint64_t want = left < SLICE_TIME ? left : SLICE_TIME, work;
+	double next;
 
+	learn_fixed(site, bytes, ns);
+	work = ns > site->fixed ? ns - site->fixed : 1;
+	next = (double)bytes / (double)work * (double)want;
 	if (next > 4.0 * (double)site->slice)
 		next = 4.0 * (double)site->slice;
 	site->slice = next > (double)SLICE_MAX ? SLICE_MAX : (uint64_t)next;

@@ -236,6 +236,22 @@ START_TEST(deadline_of_spec)
 }
 END_TEST
 
+/* A request takes its time however small it is: small ones would take for ever */
+START_TEST(dear_requests)
+{
+	struct nr_result *result;
+
+	make_for(_i, 1);
+	fake.node[0].delay = 120;
+	fake_start();
+	result = run("5G", NULL);
+	assert_stop(result, 0, NR_STOP_DONE);
+	ck_assert_uint_lt(fake.node[0].writes, 60);
+	nr_result_free(result);
+	fake_stop();
+}
+END_TEST
+
 struct watch {
 	unsigned int calls, cancel_at, inside;
 	uint64_t last[FAKE_NODES], last_all;
@@ -653,6 +669,7 @@ Suite *suite(void)
 	tcase_add_test(t, little_harm);
 	tcase_add_test(t, deadline);
 	tcase_add_loop_test(t, deadline_of_spec, 0, ARRAY_SIZE(each));
+	tcase_add_loop_test(t, dear_requests, 0, ARRAY_SIZE(each));
 	tcase_add_test(t, progress);
 	tcase_add_test(t, cancel_by_progress);
 	tcase_add_test(t, cancel_before);
