@@ -80,7 +80,8 @@ static int probe(struct nr_ctx *ctx, int nid, char *why, size_t size)
 	if (err)
 		snprintf(why, size, "node%d: %s", nid, strerror(-err));
 	else
-		snprintf(why, size, "frees inactive before active cache, one NUMA node, all its zones");
+		snprintf(why, size,
+			 "frees inactive before active cache, one NUMA node, all its zones");
 	return err;
 }
 
