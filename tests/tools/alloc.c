@@ -2,23 +2,34 @@
 /*
  * alloc - touch anonymous memory and say what it took to get it
  *
- * Prints key=value lines: nodeN=PAGES for each NUMA node that gave pages, and by how much the
- * counters of direct reclaim, of kswapd and of swapping rose on the host meanwhile. All of these
- * at 0 mean that the memory was free to be allocated.
+ * alloc [--threads N] [--small|--huge] MB
+ *   --threads N  that many threads touch a part each
+ *   --small      without transparent huge pages; --huge: with, where the system lets programs
+ * choose
+ *
+ * Prints key=value lines: policy=TEXT and nodeN=PAGES for each NUMA node that gave pages, as
+ * /proc/self/numa_maps has them; pages=PAGES, all that was touched; huge=PAGES of these in
+ * transparent huge pages; and by how much the counters of direct reclaim, of kswapd and of swapping
+ * rose on the host meanwhile. All of these at 0 mean that the memory was free to be allocated.
  */
 #include "tool.h"
 
-#include <numaif.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define NODES 1024
-#define BATCH 1024
+#define MAX_THREADS 64
+#define HUGE_PAGE (2 * MB)
 
 static const char *const counters[] = {
 	"pgscan_direct", "pgsteal_direct", "pgscan_kswapd", "pgsteal_kswapd", "pswpout",
 };
 #define COUNTERS (sizeof(counters) / sizeof(counters[0]))
+
+struct part {
+	char *mem;
+	size_t len, page;
+};
 
 static void read_counters(unsigned long long value[COUNTERS])
 {
@@ -40,50 +51,121 @@ static void read_counters(unsigned long long value[COUNTERS])
 		die("/proc/vmstat: a counter is missing");
 }
 
-static void count_pages(char *mem, size_t pages, size_t page, unsigned long count[NODES])
+/* Memory with nothing mapped on either side, so that the kernel shows it by itself. */
+static char *map(size_t len)
 {
-	void *where[BATCH];
-	int status[BATCH];
+	char *mem = mmap(NULL, len + 2 * HUGE_PAGE, PROT_NONE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	for (size_t done = 0; done < pages;) {
-		size_t n = pages - done < BATCH ? pages - done : BATCH;
+	if (mem == MAP_FAILED)
+		die("mmap of %zu MB: %s", len / MB, strerror(errno));
+	mem += HUGE_PAGE - (uintptr_t)mem % HUGE_PAGE;
+	if (mprotect(mem, len, PROT_READ | PROT_WRITE))
+		die("mprotect of %zu MB: %s", len / MB, strerror(errno));
+	return mem;
+}
 
-		for (size_t i = 0; i < n; i++)
-			where[i] = mem + (done + i) * page;
-		if (move_pages(0, n, where, NULL, status, 0))
-			die("move_pages: %s", strerror(errno));
-		for (size_t i = 0; i < n; i++)
-			if (status[i] >= 0 && status[i] < NODES)
-				count[status[i]]++;
-		done += n;
+static void *touch(void *arg)
+{
+	const struct part *part = arg;
+
+	for (size_t i = 0; i < part->len; i += part->page)
+		part->mem[i] = 1;
+	return NULL;
+}
+
+static void touch_all(char *mem, size_t len, size_t page, unsigned int threads)
+{
+	struct part part[MAX_THREADS];
+	pthread_t thread[MAX_THREADS];
+	size_t each = len / threads / page * page;
+	int err;
+
+	for (unsigned int i = 0; i < threads; i++) {
+		part[i] = (struct part){ mem + i * each, each, page };
+		if (i == threads - 1)
+			part[i].len = len - i * each;
+		err = pthread_create(&thread[i], NULL, touch, &part[i]);
+		if (err)
+			die("pthread_create: %s", strerror(err));
 	}
+	for (unsigned int i = 0; i < threads; i++)
+		pthread_join(thread[i], NULL);
+}
+
+static void print_nodes(const char *mem)
+{
+	FILE *f = fopen("/proc/self/numa_maps", "re");
+	char line[4096], *word, *rest;
+
+	if (!f)
+		die("/proc/self/numa_maps: %s", strerror(errno));
+	while (fgets(line, sizeof(line), f)) {
+		if (strtoul(line, NULL, 16) != (uintptr_t)mem)
+			continue;
+		strtok_r(line, " \n", &rest);
+		printf("policy=%s\n", strtok_r(NULL, " \n", &rest));
+		while ((word = strtok_r(NULL, " \n", &rest)))
+			if (word[0] == 'N')
+				printf("node%s\n", word + 1);
+		break;
+	}
+	fclose(f);
+}
+
+static void print_huge(const char *mem, size_t page)
+{
+	FILE *f = fopen("/proc/self/smaps", "re");
+	unsigned long from, to, kb = 0;
+	bool mine = false;
+	char line[4096];
+
+	if (!f)
+		die("/proc/self/smaps: %s", strerror(errno));
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
+			mine = from == (uintptr_t)mem;
+		else if (mine && sscanf(line, "AnonHugePages: %lu", &kb) == 1)
+			break;
+	}
+	fclose(f);
+	printf("huge=%zu\n", kb * 1024 / page);
 }
 
 int main(int argc, char **argv)
 {
-	static unsigned long count[NODES];
 	unsigned long long before[COUNTERS] = { 0 }, after[COUNTERS] = { 0 };
 	size_t len, page = (size_t)sysconf(_SC_PAGESIZE);
+	unsigned long threads = 1;
+	int advice = -1, at = 1;
 	char *mem;
 
-	if (argc != 2) {
-		fprintf(stderr, "usage: alloc MB\n");
+	if (at + 1 < argc && !strcmp(argv[at], "--threads")) {
+		threads = strtoul(argv[at + 1], NULL, 10);
+		at += 2;
+	}
+	if (at < argc && !strcmp(argv[at], "--small")) {
+		advice = MADV_NOHUGEPAGE;
+		at++;
+	} else if (at < argc && !strcmp(argv[at], "--huge")) {
+		advice = MADV_HUGEPAGE;
+		at++;
+	}
+	if (argc != at + 1 || !threads || threads > MAX_THREADS) {
+		fprintf(stderr, "usage: alloc [--threads N] [--small|--huge] MB\n");
 		return 2;
 	}
-	len = parse_mb(argv[1]);
-	mem = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-		   -1, 0);
-	if (mem == MAP_FAILED)
-		die("mmap of %zu MB: %s", len / MB, strerror(errno));
+	len = parse_mb(argv[at]);
+	mem = map(len);
+	if (advice >= 0 && madvise(mem, len, advice))
+		die("madvise: %s", strerror(errno));
 	read_counters(before);
-	for (size_t i = 0; i < len; i += page)
-		mem[i] = 1;
+	touch_all(mem, len, page, (unsigned int)threads);
 	read_counters(after);
-	count_pages(mem, len / page, page, count);
 
-	for (int i = 0; i < NODES; i++)
-		if (count[i])
-			printf("node%d=%lu\n", i, count[i]);
+	print_nodes(mem);
+	printf("pages=%zu\n", len / page);
+	print_huge(mem, page);
 	for (size_t i = 0; i < COUNTERS; i++)
 		printf("%s=%llu\n", counters[i], after[i] - before[i]);
 	return 0;

@@ -1,0 +1,58 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-or-later
+# numa: stock-6.12 on four-nodes
+# shellcheck disable=SC2154 # counters that count sets
+# srun --node-reclaim where the kernel cannot free one NUMA node's cache.
+
+load slurm
+
+setup() {
+	read_on 0 file0 200
+	read_on 1 file1 200
+}
+
+@test "each allocation has the CPUs of one NUMA node" {
+	local n
+	for n in $(words "$(<$nodes/has_cpu)"); do
+		[[ $(step "$n" sed -n 's/^Cpus_allowed_list:\t//p' /proc/self/status) == "$(<"$nodes/node$n/cpulist")" ]]
+	done
+}
+
+@test "the step runs, nothing is freed, and a line says why" {
+	count before
+	step 0 --node-reclaim=all echo ran >"$LAB/user/out" 2>"$LAB/user/err"
+	count after
+	cat "$LAB/user/err"
+	[[ $(<"$LAB/user/out") == ran && $(wc -l <"$LAB/user/err") == 1 ]]
+	grep -q no_backend "$LAB/user/err"
+	kept 0 1 3
+	not_swapped
+	check_up
+}
+
+@test "strict fails the step and nothing else" {
+	run ! step 0 --node-reclaim=all,strict echo ran
+	[[ $output != *ran* ]]
+	check_up
+}
+
+@test "policy=local says once that the kernel cannot, and the step runs" {
+	step 0 -n2 -c1 --node-reclaim=10M,policy=local echo ran >"$LAB/user/out" 2>"$LAB/user/err"
+	cat "$LAB/user/err"
+	[[ $(grep -cx ran "$LAB/user/out") == 2 && $(grep -c 'policy=local' "$LAB/user/err") == 1 ]]
+}
+
+@test "no process of slurmd makes a system call that this kernel did not announce" {
+	local strace trace=$BATS_TEST_TMPDIR/trace try
+	strace -f -o "$trace" -p "$(cat "$LAB"/run/slurmd-*.pid)" 3>&- 2>"$trace.err" &
+	strace=$!
+	for ((try = 0; try < 100; try++)); do
+		! grep -q attached "$trace.err" || break
+		sleep 0.1
+	done
+	step 0 --node-reclaim=all,policy=local true
+	kill "$strace"
+	wait "$strace" || true
+	grep -q 'execve(.*nodereclaim-step' "$trace"
+	[[ -z $(unknown_calls "$trace") ]] || fail "$(unknown_calls "$trace")"
+}
