@@ -5,15 +5,14 @@
 
 load common
 
-# 10 GB of cache, or 3 GB on a small machine. The file is larger, as kswapd takes some of it when the
-# memory that is not free on any list fills up.
+# 10 GB of cache, or 3 GB on a small machine. The file is larger, as kswapd may take some of it.
 cache_mb=$(awk '$1 == "MemTotal:" { print ($2 > 20 * 1048576) ? 10240 : 3072 }' /proc/meminfo)
 file_mb=$((cache_mb + 1024))
 
 setup_file() {
 	lab_start --conf SelectTypeParameters=CR_Core || return 0
 	fill "$file_mb"
-	hog --leave 256
+	hog --leave 320
 }
 
 teardown_file() {

@@ -17,19 +17,33 @@
 
 #define STEP (16 * MB)
 
-static size_t mem_free(void)
+/* The number after @key, which a line of that file of /proc begins with */
+static size_t value_of(const char *name, const char *key)
 {
-	FILE *f = fopen("/proc/meminfo", "re");
-	size_t kb = 0;
+	FILE *f = fopen(name, "re");
+	size_t value = 0;
 	char line[128];
 
 	if (!f)
-		die("/proc/meminfo: %s", strerror(errno));
+		die("%s: %s", name, strerror(errno));
 	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "MemFree: %zu", &kb) == 1)
-			break;
+		if (!strncmp(line, key, strlen(key)))
+			value = strtoul(line + strlen(key), NULL, 10);
 	fclose(f);
-	return kb * 1024;
+	return value;
+}
+
+static size_t mem_free(void)
+{
+	return value_of("/proc/meminfo", "MemFree:") * 1024;
+}
+
+/* What the kernel has reclaimed by itself. To take that as well would make it reclaim more. */
+static size_t reclaimed(void)
+{
+	return (value_of("/proc/vmstat", "pgsteal_kswapd ") +
+		value_of("/proc/vmstat", "pgsteal_direct ")) *
+	       (size_t)sysconf(_SC_PAGESIZE);
 }
 
 static char *map(size_t len, int flags, int fd)
@@ -67,7 +81,7 @@ int main(int argc, char **argv)
 	bool lock = argc > 1 && !strcmp(argv[1], "--mlock");
 	bool leave = argc > 1 + lock && !strcmp(argv[1 + lock], "--leave");
 	bool file = argc == 4 && !strcmp(argv[1], "--map");
-	size_t len;
+	size_t len, before = reclaimed();
 	ssize_t n;
 	char c;
 
@@ -82,7 +96,7 @@ int main(int argc, char **argv)
 	else if (!leave)
 		take(len, lock);
 	else /* in steps: what is free may grow meanwhile, on kernels that prepare memory late */
-		while (mem_free() > len + STEP)
+		while (mem_free() > len + STEP + reclaimed() - before)
 			take(STEP, lock);
 	if (puts("ready") < 0 || fflush(stdout))
 		die("standard output: %s", strerror(errno));
