@@ -12,7 +12,7 @@ file_mb=$((cache_mb + 1024))
 setup_file() {
 	lab_start --conf SelectTypeParameters=CR_Core || return 0
 	fill "$file_mb"
-	hog --leave 320
+	hog --leave 256
 }
 
 teardown_file() {
@@ -57,9 +57,9 @@ setup() {
 	fail "the kernel had to reclaim"
 }
 
-@test "50%: more than there is, so that all clean cache goes, and a line says what is short" {
+@test "75%: more than there is, so that all clean cache goes, and a line says what is short" {
 	snap before
-	user srun --node-reclaim=50% true 2>"$LAB/user/err"
+	user srun --node-reclaim=75% true 2>"$LAB/user/err"
 	snap after
 	cat "$LAB/user/err"
 	check_all_freed
