@@ -80,11 +80,6 @@ not_swapped() {
 
 # ------------------------------------------------------------------------------ memory
 
-# A CPU of a NUMA node, of the nearest one for a NUMA node without CPUs
-cpu_of() {
-	words "$(<$nodes/node$1/cpulist)" | head -n 1
-}
-
 # read_on NID FILE MB: that much of a file becomes clean cache on that NUMA node, but for what of it
 # is cached already
 read_on() {
