@@ -7,11 +7,11 @@ nid=0
 
 # Memory that the NUMA node can give without reclaim: free pages of each zone above its low
 # watermark and above what it keeps from user allocations, which is the value for ZONE_MOVABLE; and
-# what waits in the lists of each CPU. Then these lists alone.
+# what waits in the lists of each CPU. Then these lists alone. Zone $without does not count.
 allocatable_kb() {
-	awk -v node="$nid," -v page="$(getconf PAGESIZE)" '
+	awk -v node="$nid," -v without="${without-}" -v page="$(getconf PAGESIZE)" '
 		function zone() { if (free > low + reserve) sum += free - low - reserve }
-		$1 == "Node" { zone(); mine = $2 == node; counted = $4 != "Device"; free = low = reserve = 0 }
+		$1 == "Node" { zone(); mine = $2 == node; counted = $4 != "Device" && $4 != without; free = low = reserve = 0 }
 		!mine || !counted { next }
 		$1 == "pages" && $2 == "free" { free = $3 }
 		$1 == "low" { low = $2 }

@@ -2,18 +2,21 @@
 /*
  * alloc - touch anonymous memory and say what it took to get it
  *
- * alloc [--threads N] [--small|--huge] MB
+ * alloc [--threads N] [--small|--huge] [--hold] MB
  *   --threads N  that many threads touch a part each
  *   --small      without transparent huge pages; --huge: with, where the system lets programs
- * choose
+ *                choose
+ *   --hold       keep the memory until standard input ends
  *
- * Prints key=value lines: policy=TEXT and nodeN=PAGES for each NUMA node that gave pages, as
- * /proc/self/numa_maps has them; pages=PAGES, all that was touched; huge=PAGES of these in
- * transparent huge pages; and by how much the counters of direct reclaim, of kswapd and of swapping
- * rose on the host meanwhile. All of these at 0 mean that the memory was free to be allocated.
+ * Prints key=value lines: policy=TEXT, without its blanks, and nodeN=PAGES for each NUMA node that
+ * gave pages, as /proc/self/numa_maps has them; pages=PAGES, all that was touched; huge=PAGES of
+ * these in transparent huge pages; and by how much the counters of direct reclaim, of kswapd and of
+ * swapping rose on the host meanwhile. All of these at 0 mean that the memory was free to be
+ * allocated.
  */
 #include "tool.h"
 
+#include <getopt.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -104,7 +107,9 @@ static void print_nodes(const char *mem)
 		if (strtoul(line, NULL, 16) != (uintptr_t)mem)
 			continue;
 		strtok_r(line, " \n", &rest);
-		printf("policy=%s\n", strtok_r(NULL, " \n", &rest));
+		word = strtok_r(NULL, " \n", &rest);
+		/* "prefer (many):0-1" */
+		printf("policy=%s%s\n", word, *rest == '(' ? strtok_r(NULL, " \n", &rest) : "");
 		while ((word = strtok_r(NULL, " \n", &rest)))
 			if (word[0] == 'N')
 				printf("node%s\n", word + 1);
@@ -132,30 +137,48 @@ static void print_huge(const char *mem, size_t page)
 	printf("huge=%zu\n", kb * 1024 / page);
 }
 
+static void usage(void)
+{
+	fprintf(stderr, "usage: alloc [--threads N] [--small|--huge] [--hold] MB\n");
+	exit(2);
+}
+
 int main(int argc, char **argv)
 {
+	static const struct option options[] = {
+		{ "threads", required_argument, NULL, 't' },
+		{ "small", no_argument, NULL, 's' },
+		{ "huge", no_argument, NULL, 'l' },
+		{ "hold", no_argument, NULL, 'h' },
+		{ 0 },
+	};
 	unsigned long long before[COUNTERS] = { 0 }, after[COUNTERS] = { 0 };
 	size_t len, page = (size_t)sysconf(_SC_PAGESIZE);
 	unsigned long threads = 1;
-	int advice = -1, at = 1;
+	int advice = -1, c;
+	bool hold = false;
 	char *mem;
 
-	if (at + 1 < argc && !strcmp(argv[at], "--threads")) {
-		threads = strtoul(argv[at + 1], NULL, 10);
-		at += 2;
-	}
-	if (at < argc && !strcmp(argv[at], "--small")) {
-		advice = MADV_NOHUGEPAGE;
-		at++;
-	} else if (at < argc && !strcmp(argv[at], "--huge")) {
-		advice = MADV_HUGEPAGE;
-		at++;
-	}
-	if (argc != at + 1 || !threads || threads > MAX_THREADS) {
-		fprintf(stderr, "usage: alloc [--threads N] [--small|--huge] MB\n");
-		return 2;
-	}
-	len = parse_mb(argv[at]);
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
+		switch (c) {
+		case 't':
+			threads = strtoul(optarg, NULL, 10);
+			break;
+		case 's':
+			advice = MADV_NOHUGEPAGE;
+			break;
+		case 'l':
+			advice = MADV_HUGEPAGE;
+			break;
+		case 'h':
+			hold = true;
+			break;
+		default:
+			usage();
+		}
+	if (argc != optind + 1 || !threads || threads > MAX_THREADS)
+		usage();
+	len = parse_mb(argv[optind]);
 	mem = map(len);
 	if (advice >= 0 && madvise(mem, len, advice))
 		die("madvise: %s", strerror(errno));
@@ -168,5 +191,8 @@ int main(int argc, char **argv)
 	print_huge(mem, page);
 	for (size_t i = 0; i < COUNTERS; i++)
 		printf("%s=%llu\n", counters[i], after[i] - before[i]);
+	fflush(stdout);
+	while (hold && getchar() != EOF)
+		;
 	return 0;
 }
