@@ -96,14 +96,13 @@ empty() {
 	swapon /dev/vdb
 }
 
-# fill_node NID [LEAVE]: its free memory becomes clean cache but for LEAVE MB above the low watermarks
-# (32), and what waits on the lists of CPUs. Called again it brings back what has been freed since.
+# fill_node NID: its free memory becomes clean cache but for 32 MB above the low watermarks and what
+# waits on the lists of CPUs. Called again it brings back what has been freed since.
 fill_node() {
-	local free lists file=full$1-${2:-32}
+	local free lists file=full$1
 	if [[ ! -e $data/$file ]]; then
-		rm -f "$data/full$1"-*
 		read -r free lists < <(nid=$1 allocatable_kb)
-		truncate -s $(((free - lists) / 1024 - ${2:-32}))M "$data/$file"
+		truncate -s $(((free - lists) / 1024 - 32))M "$data/$file"
 	fi
 	read_on "$1" "$file" $(($(stat -c %s "$data/$file") / 1048576))
 }

@@ -31,6 +31,15 @@ step() {
 		--cpu-bind=cores "$@"
 }
 
+# The allocations are where step() looks for them
+check_allocations() {
+	local n cpus
+	for n in $(words "$(<$nodes/has_cpu)"); do
+		cpus=$(step "$n" sed -n 's/^Cpus_allowed_list:\t//p' /proc/self/status)
+		[[ $cpus == "$(<"$nodes/node$n/cpulist")" ]] || fail "NUMA node $n: CPUs $cpus" || return
+	done
+}
+
 # The host is up and not drained
 check_up() {
 	local state

@@ -31,10 +31,7 @@ gone() {
 }
 
 @test "each allocation has the CPUs of one NUMA node" {
-	local n
-	for n in $(words "$(<$nodes/has_cpu)"); do
-		[[ $(step "$n" sed -n 's/^Cpus_allowed_list:\t//p' /proc/self/status) == "$(<"$nodes/node$n/cpulist")" ]]
-	done
+	check_allocations
 }
 
 @test "on each NUMA node in turn: what is missing there, and no other's cache" {

@@ -12,10 +12,7 @@ setup() {
 }
 
 @test "each allocation has the CPUs of one NUMA node" {
-	local n
-	for n in $(words "$(<$nodes/has_cpu)"); do
-		[[ $(step "$n" sed -n 's/^Cpus_allowed_list:\t//p' /proc/self/status) == "$(<"$nodes/node$n/cpulist")" ]]
-	done
+	check_allocations
 }
 
 @test "the step runs, nothing is freed, and a line says why" {
