@@ -21,6 +21,7 @@
 #define SLICE_FIRST (16 * MIB)
 #define SLICE_MIN MIB
 #define SLICE_MAX (256 * MIB)
+#define PROBE_EACH 4	       /* of so many slices of the smallest size, one is larger */
 #define SLICE_TIME (50 * MS)   /* what a slice should take: a quarter of how exact a deadline is */
 #define MAPPED_NOISE (4 * MIB) /* what the counter may fall by at any time */
 #define DRAIN_FROM (64 * MIB)  /* less on the lists of all CPUs is normal */
@@ -39,9 +40,9 @@ struct site {
 	size_t cpus_size;
 	unsigned int cpu;
 	uint64_t slice;
-	uint64_t last_bytes, last_ns; /* of the last slice that freed something */
+	uint64_t last_bytes, last_ns; /* of a slice that freed something */
 	uint64_t fixed;		      /* ns that a slice takes however small it is */
-	unsigned int stalls, mapped_falls;
+	unsigned int stalls, mapped_falls, smallest;
 	uint64_t swapped_out; /* pages, the last time that it was read */
 	uint64_t freed;	      /* estimate, for progress and rounds */
 };
@@ -193,8 +194,10 @@ static void learn_fixed(struct site *site, uint64_t bytes, uint64_t ns)
 {
 	double b0 = (double)site->last_bytes, b1 = (double)bytes, fixed;
 
-	/* Sizes that differ too little say nothing */
-	if (site->last_bytes && (b1 >= 2 * b0 || b0 >= 2 * b1)) {
+	/* Sizes that differ too little say nothing: the older one waits for another */
+	if (site->last_bytes && b1 < 2 * b0 && b0 < 2 * b1)
+		return;
+	if (site->last_bytes) {
 		fixed = ((double)site->last_ns * b1 - (double)ns * b0) / (b1 - b0);
 		if (fixed > (double)ns)
 			fixed = (double)ns;
@@ -218,8 +221,10 @@ static void size_slice(struct site *site, uint64_t bytes, uint64_t ns)
 	if (next > 4.0 * (double)site->slice)
 		next = 4.0 * (double)site->slice;
 	site->slice = next > (double)SLICE_MAX ? SLICE_MAX : (uint64_t)next;
-	if (site->slice < SLICE_MIN)
-		site->slice = SLICE_MIN;
+	if (site->slice > SLICE_MIN)
+		return;
+	/* One that was disturbed teaches a wrong cost, and the smallest slices alone teach none */
+	site->slice = ++site->smallest % PROBE_EACH || left < 4 * ns ? SLICE_MIN : 2 * SLICE_MIN;
 }
 
 static bool is_gone(int err)

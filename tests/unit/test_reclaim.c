@@ -239,12 +239,13 @@ END_TEST
 /* A request takes its time however small it is: small ones would take for ever */
 START_TEST(dear_requests)
 {
+	const struct nr_options opt = { .timeout_ms = 600000 };
 	struct nr_result *result;
 
 	make_for(_i, 1);
 	fake.node[0].delay = 120;
 	fake_start();
-	result = run("5G", NULL);
+	result = run("5G", &opt);
 	assert_stop(result, 0, NR_STOP_DONE);
 	ck_assert_uint_lt(fake.node[0].writes, 60);
 	nr_result_free(result);
