@@ -86,6 +86,20 @@ read_on() {
 	numactl --membind="$1" "$NR_TOOLS/fill" --ahead "$data/$2" "$3"
 }
 
+# shared NID MB: a file of that size in tmpfs, /mnt/tmpfs/file, all of it on that NUMA node
+shared() {
+	mkdir -p /mnt/tmpfs
+	mount -t tmpfs -o "size=100%,mpol=bind:$1" tmpfs /mnt/tmpfs
+	dd if=/dev/zero of=/mnt/tmpfs/file bs=1M count="$2" status=none
+}
+# The hog may have it mapped
+unshare_all() {
+	if [[ ${HOG_PID-} ]] && kill "$HOG_PID" 2>/dev/null; then
+		wait "$HOG_PID" || true
+	fi
+	umount /mnt/tmpfs 2>/dev/null || true
+}
+
 # empty: no cache to speak of, nothing in swap, memory in large blocks
 empty() {
 	rm -rf ${data:?}/*

@@ -27,6 +27,11 @@ setup() {
 	out=$BATS_TEST_TMPDIR/alloc
 }
 
+teardown() {
+	unshare_all
+	rmdir /sys/fs/cgroup/elsewhere 2>/dev/null || true
+}
+
 # alloc COMMAND...: by how much the counters rise meanwhile, and what is left to be allocated, while the
 # memory is held. Not in zone DMA: its 10 MB are the last that the kernel gives, after any cache.
 alloc() {
@@ -131,6 +136,39 @@ policy_local_huge() {
 	done
 	all_local
 	all_huge
+}
+
+# Shared memory of other programs counts as mapped, which clean cache is not
+@test "policy=local beside mapped shared memory" {
+	local mb=560 free
+	"$nodereclaim" flush --nodes 0 >/dev/null
+	shared 0 600
+	hog --map /mnt/tmpfs/file 600
+	read -r free _ < <(nid=0 allocatable_kb)
+	read_on 0 full0 $((free / 1024 - 32))
+	alloc "$NR_TOOLS/policy" local "$NR_TOOLS/alloc" --small
+	all_local
+	no_more_freed
+}
+
+@test "huge pages come from elsewhere when there is no room: on a full NUMA node, outside a cpuset" {
+	local mb=200 free group=/sys/fs/cgroup/elsewhere
+	mkdir -p $group
+	echo 3 >$group/cpuset.mems
+	# shellcheck disable=SC2016 # for the inner shell
+	alloc bash -c 'echo 0 >"$1"/cgroup.procs && exec "${@:2}"' - $group \
+		"$NR_TOOLS/policy" local "$NR_TOOLS/alloc" --huge
+	rmdir $group
+	(($(pages 3 "$out") == mb * 256))
+	all_huge
+	"$nodereclaim" flush --nodes 0 >/dev/null
+	read -r free _ < <(nid=0 allocatable_kb)
+	coproc HOG { exec numactl --membind=0 "$NR_TOOLS/hog" $((free / 1024 - 4)) 3>&-; }
+	read -r <&"${HOG[0]}"
+	alloc "$NR_TOOLS/policy" local "$NR_TOOLS/alloc" --huge
+	(($(pages 0 "$out") < mb * 256 / 10))
+	all_huge
+	not_swapped
 }
 
 @test "programs that use libnuma keep the flag" {

@@ -12,5 +12,5 @@ load common
 	cd $data
 	run /run/out/selftest
 	printf '%s\n' "$output"
-	[[ $status == 0 && $output == *"1..31"* && $output == *"pass:31 fail:0"*"skip:0"* ]]
+	[[ $status == 0 && $output == *"1..35"* && $output == *"pass:35 fail:0"*"skip:0"* ]]
 }

@@ -75,6 +75,26 @@ all_well() {
 	not_swapped
 }
 
+@test "memory.min of a cgroup holds, also one of this moment" {
+	local group=/sys/fs/cgroup/keep current
+	mkdir $group
+	# shellcheck disable=SC2016 # for the inner shell
+	bash -c 'echo 0 >"$1"/cgroup.procs && exec numactl --membind=1 "$2" --ahead "$3" "$4"' \
+		- $group "$NR_TOOLS/fill" $data/kept 300
+	count before
+	"$NR_TOOLS/toss" 1 1 >/dev/null
+	echo 200M >$group/memory.min
+	"$NR_TOOLS/toss" 1 1000 >/dev/null
+	count after
+	current=$(<$group/memory.current)
+	rmdir $group
+	rm $data/kept
+	echo "$((current >> 10)) kB are left, $(lost cache1) kB went"
+	# A CPU may have 64 pages charged in advance
+	((current >= (200 << 20) - $(nproc) * 64 * 4096))
+	(($(lost cache1) >= 590 * 1024))
+}
+
 @test "a caller with a signal ends, whatever there is to free" {
 	local i pid
 	for i in {1..20}; do
