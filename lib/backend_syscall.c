@@ -89,7 +89,7 @@ static int probe(struct nr_ctx *ctx, int nid, char *why, size_t size)
 static uint64_t reach(const struct nr_node *node, const struct nr_host *host)
 {
 	(void)host;
-	return nr_counter_or_zero(node, NR_CLEAN);
+	return nr_clean_at_most(node);
 }
 
 /* A file of the NUMA node that only root can open; kernels with this call need not have

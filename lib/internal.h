@@ -97,6 +97,9 @@ int nr_node_read_zones(struct nr_ctx *ctx, struct nr_node *node, struct nr_zonei
 uint64_t nr_host_swapped_out(struct nr_ctx *ctx);
 uint64_t nr_sub(uint64_t a, uint64_t b);		/* a - b, not below 0 */
 uint64_t nr_free_and_lists(const struct nr_node *node); /* MemFree and per-CPU lists */
+/* As NR_CLEAN, which takes all that is mapped for file pages, but with all shmem taken for mapped:
+ * what is clean lies between the two. For who does no harm by asking for more than there is. */
+uint64_t nr_clean_at_most(const struct nr_node *node);
 
 /* announced.c: parts of the kernel that contrib/kernel adds. Gives the value, or -EOPNOTSUPP if the
  * kernel does not have it or says something that cannot be, -errno of reading; then fills @why. */

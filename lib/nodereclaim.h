@@ -281,7 +281,8 @@ const struct nr_node *nr_snapshot_find(const struct nr_snapshot *snap, int nid);
  *
  * NR_CLEAN is the file LRUs less mapped, dirty and write-back pages: what can be dropped without
  * unmapping or writing. Mapped shmem counts as mapped there, as in the kernel's own limit
- * (node_pagecache_reclaimable(), mm/vmscan.c, Linux 6.18), so that it errs on the small side.
+ * (node_pagecache_reclaimable(), mm/vmscan.c, Linux 6.18), so that it errs on the small side, by
+ * NR_SHMEM at most.
  *
  * Return: false, and *@bytes 0, if the running kernel does not say.
  */
@@ -359,7 +360,7 @@ struct nr_plan_node {
 	enum nr_verdict verdict;
 	uint64_t need;	      /* should be allocatable; with NR_GOAL_ALL: allocatable + clean */
 	uint64_t allocatable; /* is allocatable now, for the job's CPUs */
-	uint64_t clean;	      /* clean cache now */
+	uint64_t clean;	      /* clean cache now, at most: NR_CLEAN and what mapped shmem hides */
 	uint64_t to_free;     /* goal for reclaim, never above clean */
 	uint64_t missing;     /* need that is out of reach whatever is freed */
 };

@@ -129,18 +129,29 @@ static void vmstat_line(void *data, const char *line, size_t len)
 	}
 }
 
+/* The file LRUs less what is dirty, on its way to the disk, or mapped. */
+static uint64_t clean_less(const struct nr_node *node, uint64_t mapped)
+{
+	uint64_t file = node->value[NR_ACTIVE_FILE] + node->value[NR_INACTIVE_FILE];
+
+	file = nr_sub(file, mapped);
+	file = nr_sub(file, node->value[NR_DIRTY_PAGES]);
+	return nr_sub(file, nr_counter_or_zero(node, NR_WRITEBACK));
+}
+
 /* See nr_node_get() about NR_CLEAN. */
 static void derive_clean(struct nr_node *node)
 {
-	uint64_t file;
+	if (have(node, NR_ACTIVE_FILE) && have(node, NR_INACTIVE_FILE) && have(node, NR_MAPPED) &&
+	    have(node, NR_DIRTY_PAGES))
+		set(node, NR_CLEAN, clean_less(node, node->value[NR_MAPPED]));
+}
 
-	if (!have(node, NR_ACTIVE_FILE) || !have(node, NR_INACTIVE_FILE) ||
-	    !have(node, NR_MAPPED) || !have(node, NR_DIRTY_PAGES))
-		return;
-	file = node->value[NR_ACTIVE_FILE] + node->value[NR_INACTIVE_FILE];
-	file = nr_sub(file, node->value[NR_MAPPED]);
-	file = nr_sub(file, node->value[NR_DIRTY_PAGES]);
-	set(node, NR_CLEAN, nr_sub(file, nr_counter_or_zero(node, NR_WRITEBACK)));
+uint64_t nr_clean_at_most(const struct nr_node *node)
+{
+	if (!have(node, NR_CLEAN))
+		return 0;
+	return clean_less(node, nr_sub(node->value[NR_MAPPED], nr_counter_or_zero(node, NR_SHMEM)));
 }
 
 /* What no class claims. Shmem and swap cache are part of FilePages. */

@@ -70,8 +70,7 @@ static uint64_t need_of(const struct nr_spec *spec, const struct nr_node *node,
 	case NR_GOAL_PERCENT:
 		return scale(nr_counter_or_zero(node, NR_TOTAL), spec->percent, 100);
 	case NR_GOAL_ALL:
-		return nr_counter_or_zero(node, NR_ALLOCATABLE) +
-		       nr_counter_or_zero(node, NR_CLEAN);
+		return nr_counter_or_zero(node, NR_ALLOCATABLE) + nr_clean_at_most(node);
 	case NR_GOAL_AUTO:
 		break;
 	}
@@ -156,7 +155,7 @@ static void plan_node(const struct nr_spec *spec, const struct nr_node *node,
 		      struct nr_plan_node *out)
 {
 	out->nid = node->nid;
-	out->clean = nr_counter_or_zero(node, NR_CLEAN);
+	out->clean = nr_clean_at_most(node);
 	out->need = need_of(spec, node, binding, given, all);
 	out->allocatable = nr_plan_allocatable(node, binding, out->need, 0);
 	if (!(node->have >> NR_ALLOCATABLE & 1) || !(node->have >> NR_CLEAN & 1)) {

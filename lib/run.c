@@ -100,8 +100,8 @@ static int64_t difference(uint64_t after, uint64_t before)
 	return after >= before ? (int64_t)(after - before) : -(int64_t)(before - after);
 }
 
-/* With NR_GOAL_ALL: clean cache that is left though the backend reaches it. The kernel keeps a few
- * pages busy at any moment, so up to 1 % of what was there does not count. */
+/* With NR_GOAL_ALL: cache that is surely clean and left though the backend reaches it. The kernel
+ * keeps a few pages busy at any moment, so up to 1 % of what was there does not count. */
 static uint64_t all_missing(struct nr_ctx *ctx, const struct nr_result *result,
 			    const struct nr_result_node *worked, const struct nr_node *node)
 {
@@ -109,9 +109,12 @@ static uint64_t all_missing(struct nr_ctx *ctx, const struct nr_result *result,
 	const struct nr_backend *backend = worked->backend
 						   ? nr_backend_named(worked->backend)
 						   : nr_backend_choose(ctx, plan->nid, NULL);
-	uint64_t left = backend ? backend->reach(node, nr_snapshot_host(result->before))
-				: nr_counter_or_zero(node, NR_CLEAN);
+	uint64_t reach = backend ? backend->reach(node, nr_snapshot_host(result->before))
+				 : UINT64_MAX;
+	uint64_t left = nr_counter_or_zero(node, NR_CLEAN);
 
+	if (left > reach)
+		left = reach;
 	return left > plan->clean / 100 ? left : 0;
 }
 
