@@ -59,7 +59,7 @@ static bool parse(enum nr_announced part, const char *text, size_t len, unsigned
 
 	/* strtoul() takes blanks and signs */
 	if (strlen(text) != len || strncmp(text, parts[part].prefix, prefix) ||
-	    !isxdigit((unsigned char)text[prefix]))
+	    !isxdigit((unsigned char)text[prefix]) || (prefix && text[prefix + 1] == 'x'))
 		return false;
 	errno = 0;
 	v = strtoul(text + prefix, &end, parts[part].base);

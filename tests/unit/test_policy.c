@@ -243,10 +243,10 @@ START_TEST(restores)
 }
 END_TEST
 
-static const char *const no_flags[] = { NULL,	     "",	 "0x0\n",    "0x80\n",
-					"0x8000\n",  "0x4000\n", "0x2000\n", "0x300\n",
-					"0x10000\n", "-0x400\n", "1024\n",   "400\n",
-					"0x\n",	     "0x400 \n", "0X400\n",  "0x 400\n" };
+static const char *const no_flags[] = { NULL,	    "",		"0x0\n",   "0x80\n",	"0x8000\n",
+					"0x4000\n", "0x2000\n", "0x300\n", "0x10000\n", "-0x400\n",
+					"1024\n",   "400\n",	"0x\n",	   "0x400 \n",	"0X400\n",
+					"0x 400\n", "0x0x400\n" };
 
 /* No flag, or one that cannot be */
 START_TEST(no_flag)
