@@ -5,18 +5,24 @@
 #include <errno.h>
 #include <string.h>
 
-static const struct nr_backend *const backends[] = { &nr_backend_syscall, &nr_backend_sysfs,
-						     &nr_backend_drop_caches };
-#define BACKENDS (sizeof(backends) / sizeof(*backends))
+static const struct nr_backend *const backends[NR_BACKENDS] = {
+	&nr_backend_syscall,  &nr_backend_sysfs,       &nr_backend_files,
+	&nr_backend_pressure, &nr_backend_drop_caches,
+};
 
 NR_EXPORT size_t nr_backend_count(void)
 {
-	return BACKENDS;
+	return NR_BACKENDS;
+}
+
+NR_EXPORT const char *nr_backend_name(size_t i)
+{
+	return i < NR_BACKENDS ? backends[i]->name : NULL;
 }
 
 NR_EXPORT int nr_backend_probe(struct nr_ctx *ctx, size_t i, int nid, struct nr_backend_info *info)
 {
-	if (i >= BACKENDS)
+	if (i >= NR_BACKENDS)
 		return -ERANGE;
 	info->name = backends[i]->name;
 	info->whole_host = backends[i]->whole_host;
@@ -27,23 +33,33 @@ NR_EXPORT int nr_backend_probe(struct nr_ctx *ctx, size_t i, int nid, struct nr_
 
 const struct nr_backend *nr_backend_named(const char *name)
 {
+	size_t i;
+
+	for (i = 0; i < NR_BACKENDS; i++)
+		if (!strcmp(backends[i]->name, name))
+			return backends[i];
+	return NULL;
+}
+
+size_t nr_backend_index(const struct nr_backend *backend)
+{
 	size_t i = 0;
 
-	while (i < BACKENDS - 1 && strcmp(backends[i]->name, name))
+	while (backends[i] != backend)
 		i++;
-	return backends[i];
+	return i;
 }
 
 const struct nr_backend *nr_backend_choose(struct nr_ctx *ctx, int nid,
-					   const struct nr_backend *after)
+					   const struct nr_backend *after, const char *only)
 {
 	char why[128];
 	size_t i = 0;
 
 	while (after && backends[i++] != after)
 		;
-	for (; i < BACKENDS; i++) {
-		if (backends[i]->whole_host)
+	for (; i < NR_BACKENDS; i++) {
+		if (backends[i]->whole_host || (only && strcmp(backends[i]->name, only)))
 			continue;
 		if (backends[i]->probe(ctx, nid, why, sizeof(why)) == 0)
 			return backends[i];

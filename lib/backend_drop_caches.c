@@ -28,11 +28,11 @@ static uint64_t reach(const struct nr_node *node, const struct nr_host *host)
 	return nr_counter_or_zero(node, NR_CLEAN);
 }
 
-static int reclaim(struct nr_ctx *ctx, int nid, uint64_t bytes)
+static int reclaim(struct nr_work *work, int nid, uint64_t bytes)
 {
 	(void)nid;
 	(void)bytes;
-	return nr_sys_write(ctx, "1", FILE_NAME);
+	return nr_sys_write(work->ctx, "1", FILE_NAME);
 }
 
 const struct nr_backend nr_backend_drop_caches = {

@@ -92,15 +92,9 @@ static uint64_t reach(const struct nr_node *node, const struct nr_host *host)
 	return nr_clean_at_most(node);
 }
 
-/* A file of the NUMA node that only root can open; kernels with this call need not have
- * nodeN/reclaim. */
-static int lock(struct nr_ctx *ctx, int nid)
+static int reclaim(struct nr_work *work, int nid, uint64_t bytes)
 {
-	return nr_sys_lock(ctx, "sys/devices/system/node/node%d/compact", nid);
-}
-
-static int reclaim(struct nr_ctx *ctx, int nid, uint64_t bytes)
-{
+	struct nr_ctx *ctx = work->ctx;
 	unsigned int number;
 	char why[128];
 	long freed;
@@ -120,6 +114,5 @@ const struct nr_backend nr_backend_syscall = {
 	.name = "syscall",
 	.probe = probe,
 	.reach = reach,
-	.lock = lock,
 	.reclaim = reclaim,
 };

@@ -48,12 +48,6 @@ static uint64_t reach(const struct nr_node *node, const struct nr_host *host)
 	return nr_sub(clean, managed / 100 * host->min_unmapped_ratio);
 }
 
-/* The kernel's own file serves as the lock: only root can open it. */
-static int lock(struct nr_ctx *ctx, int nid)
-{
-	return nr_sys_lock(ctx, FILE_FMT, nid);
-}
-
 static void ignore_line(void *data, const char *line, size_t len)
 {
 	(void)data;
@@ -70,15 +64,15 @@ static void refresh_cgroup_statistics(struct nr_ctx *ctx)
 		nr_sys_lines(ctx, ignore_line, NULL, "sys/fs/cgroup/memory/memory.stat");
 }
 
-static int reclaim(struct nr_ctx *ctx, int nid, uint64_t bytes)
+static int reclaim(struct nr_work *work, int nid, uint64_t bytes)
 {
 	char text[64];
 	int err;
 
 	snprintf(text, sizeof(text), "%" PRIu64 " swappiness=0", bytes);
-	err = nr_sys_write(ctx, text, FILE_FMT, nid);
+	err = nr_sys_write(work->ctx, text, FILE_FMT, nid);
 	if (err == -EAGAIN)
-		refresh_cgroup_statistics(ctx);
+		refresh_cgroup_statistics(work->ctx);
 	return err;
 }
 
@@ -86,6 +80,5 @@ const struct nr_backend nr_backend_sysfs = {
 	.name = "sysfs",
 	.probe = probe,
 	.reach = reach,
-	.lock = lock,
 	.reclaim = reclaim,
 };

@@ -23,8 +23,10 @@ NR_EXPORT int nr_open(struct nr_ctx **out, const char *sysroot)
 		free(ctx);
 		return err;
 	}
-	if (!sysroot)
+	if (!sysroot) {
 		ctx->toss = nr_toss;
+		ctx->press = &nr_press_real;
+	}
 	ctx->page_size = (uint64_t)sysconf(_SC_PAGESIZE);
 	pthread_mutex_init(&ctx->log_lock, NULL);
 	*out = ctx;

@@ -7,6 +7,7 @@
 #include "nodereclaim.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <syslog.h>
@@ -24,6 +25,7 @@ struct nr_ctx {
 	/* nr_toss(); NULL with a sysroot, whose system call numbers are not the running kernel's */
 	long (*toss)(unsigned int number, unsigned int nid, unsigned long bytes,
 		     unsigned int flags);
+	const struct nr_press_ops *press; /* press.c; NULL with a sysroot */
 	pthread_mutex_t log_lock;
 	nr_log_fn log;
 	void *log_data;
@@ -47,6 +49,16 @@ int nr_sys_writable(struct nr_ctx *ctx, const char *fmt, ...) NR_PRINTF(2, 3);
 /* Calls @fn for each entry of a folder; stops at its first error. */
 int nr_sys_list(struct nr_ctx *ctx, int (*fn)(void *data, const char *name), void *data,
 		const char *fmt, ...) NR_PRINTF(4, 5);
+/* A descriptor of a folder for reading, or -errno. */
+int nr_sys_folder(struct nr_ctx *ctx, const char *fmt, ...) NR_PRINTF(2, 3);
+/* An O_PATH descriptor of what a link of a process's fd/ or map_files/ stands for: also of files
+ * that are deleted or in other mount namespaces. */
+int nr_sys_target(int folder, const char *name);
+/* Opens what an O_PATH descriptor stands for; which the caller knows to be harmless. */
+int nr_sys_reopen(struct nr_ctx *ctx, int pathfd, int flags);
+/* A descriptor of the process's own /proc/self/pagemap, or -errno. */
+int nr_sys_pagemap(struct nr_ctx *ctx);
+bool nr_sys_may_write(struct nr_ctx *ctx, int pathfd); /* to what it stands for */
 
 /* Calls @fn for each line, without its newline and not NUL-terminated. */
 typedef void (*nr_line_fn)(void *data, const char *line, size_t len);
@@ -114,25 +126,29 @@ int nr_announced(struct nr_ctx *ctx, enum nr_announced part, unsigned int *value
 long nr_toss(unsigned int number, unsigned int nid, unsigned long bytes, unsigned int flags);
 
 /* backend.c */
+struct nr_work;
 struct nr_backend {
 	const char *name;
 	bool whole_host;
+	bool at_once; /* reclaim() is asked for all of it: it goes and looks in steps of its own */
 	/* 0 or -errno; fills @why. */
 	int (*probe)(struct nr_ctx *ctx, int nid, char *why, size_t size);
 	/* The most that it may be asked to free of @node without harm, bytes. */
 	uint64_t (*reach)(const struct nr_node *node, const struct nr_host *host);
-	/* One at a time works on a NUMA node, over all processes: see nr_sys_lock(). */
-	int (*lock)(struct nr_ctx *ctx, int nid);
-	/* Ask the kernel to free @bytes: 0 or -errno. What was freed is for the caller to measure.
-	 */
-	int (*reclaim)(struct nr_ctx *ctx, int nid, uint64_t bytes);
+	/* Ask the kernel to free @bytes, until work->deadline or a cancel: 0 or -errno, -ENODATA
+	 * when this backend has no more to give, -ETIME when more would take longer than there is
+	 * time. What was freed is for the caller to measure. */
+	int (*reclaim)(struct nr_work *work, int nid, uint64_t bytes);
 };
-extern const struct nr_backend nr_backend_syscall, nr_backend_sysfs, nr_backend_drop_caches;
-/* The best usable backend for one NUMA node, of those after @after (NULL: of all); NULL if none. */
+extern const struct nr_backend nr_backend_syscall, nr_backend_sysfs, nr_backend_files,
+	nr_backend_pressure, nr_backend_drop_caches;
+/* The best usable backend for one NUMA node, of those after @after (NULL: of all); NULL if none.
+ * With @only no other than the one of that name. None that empties the whole host. */
 const struct nr_backend *nr_backend_choose(struct nr_ctx *ctx, int nid,
-					   const struct nr_backend *after);
-/* The backend of that name, which must be one. */
+					   const struct nr_backend *after, const char *only);
+/* The backend of that name; NULL if there is none. Its place in the order of nr_backend_probe(). */
 const struct nr_backend *nr_backend_named(const char *name);
+size_t nr_backend_index(const struct nr_backend *backend);
 
 /* plan.c */
 struct nr_plan {
@@ -162,6 +178,7 @@ struct nr_work {
 	size_t n;
 	struct nr_result_node *node; /* plan is filled in, the rest is done */
 	uint64_t all_to_free;
+	struct nr_candidates *candidates; /* backend_files.c: made at its first use */
 	/* Shared by the threads */
 	atomic_size_t next;
 	pthread_mutex_t lock;
@@ -170,10 +187,137 @@ struct nr_work {
 /* Frees on every NUMA node of @work, side by side. Returns 0 or -ENOMEM. */
 int nr_reclaim(struct nr_work *work);
 uint64_t nr_now(void); /* CLOCK_MONOTONIC, nanoseconds */
+/* The job's CPUs of a NUMA node, or all of the job's where it has none of these; NULL without
+ * memory. Freed with CPU_FREE(). */
+cpu_set_t *nr_cpus_near(struct nr_work *work, int nid, size_t *size);
+
+/* press.c: processes that take memory of one NUMA node and give it back when they end. */
+#define NR_PRESS_MAX 8			  /* how many they are at the most */
+#define NR_PRESS_EACH (UINT64_C(1) << 30) /* one for each of these bytes */
+struct nr_press {
+	struct nr_ctx *ctx;
+	size_t n;
+	struct nr_press_child {
+		pid_t pid;
+		int fd;
+	} child[NR_PRESS_MAX];
+};
+struct nr_press_ops {
+	/* They may take @most bytes, on the job's CPUs near the NUMA node, and end by themselves a
+	 * second after @deadline. 0 or -errno. */
+	int (*start)(struct nr_work *work, int nid, uint64_t most, uint64_t deadline,
+		     struct nr_press **out);
+	/* They take @bytes more, in huge pages or in none: 0 or -errno, -ETIME, -ECANCELED; then
+	 * how much they have is not known. */
+	int (*take)(struct nr_press *press, uint64_t bytes, bool huge, uint64_t deadline);
+	/* They give all back, which is done on return. */
+	void (*stop)(struct nr_press *press);
+};
+extern const struct nr_press_ops nr_press_real;
+
+/* rootgroup.c: out of the memory control group. 0 or -errno: -EPERM, inside a name space or without
+ * root; -ENOENT, it is not mounted where it usually is. */
+int nr_rootgroup_check(struct nr_ctx *ctx);
+int nr_rootgroup_move(struct nr_ctx *ctx, pid_t pid);
 
 /* bounded.c: runs @fn in a thread and waits until the deadline or a cancel. @fd is closed when it
  * has ended; -1 for none. Returns 0, -ETIME, -ENOMEM, -errno. */
 int nr_bounded(struct nr_ctx *ctx, void (*fn)(int fd), int fd, uint64_t deadline);
+
+/* safeopen.c: descriptors of what others own, or -errno. */
+/* An O_PATH descriptor. -ELOOP, a symbolic link is in any part of @path; -EXDEV, it is on another
+ * mount and @same_mount is asked for. */
+int nr_safe_path(int dirfd, const char *path, bool same_mount);
+/* For reading, from an O_PATH descriptor of a folder. */
+int nr_safe_folder(int pathfd);
+
+/* filecache.c */
+#define NR_FILE_CUT 512 /* pages */
+struct nr_tools;	/* buffers of one thread */
+struct nr_tools *nr_tools_new(struct nr_ctx *ctx, unsigned int nnodes);
+void nr_tools_free(struct nr_tools *tools);
+/* Bytes, as in struct nr_file_cache. */
+struct nr_tally {
+	uint64_t cached, unplaced, dirty;
+	bool have_dirty;
+	uint64_t *node; /* as many as nr_tools_new() was told */
+};
+struct nr_file_work {
+	int fd; /* a regular file, for reading, of which the kernel tells what is cached */
+	uint64_t size;
+	uint64_t at; /* where it begins, and has ended; a multiple of NR_FILE_CUT pages */
+	const struct bitmask *drop;  /* NUMA nodes; NULL: only look */
+	_Atomic uint64_t *budget;    /* drop no more than this, bytes; NULL: all */
+	bool in_use;		     /* others may have it mapped */
+	bool sync;		     /* write back first */
+	uint64_t deadline;	     /* nr_now() */
+	const atomic_bool *stop;     /* ends it early */
+	struct nr_tally cache, left; /* result, also of a part */
+	bool more;		     /* the budget ended before the file's pages did */
+	int error;		     /* of a group */
+};
+/* Files of NR_GROUP_PAGES or less in all, each from its start; sets error of each, as below. What
+ * they drop, and the clock of the first, is the same for all. */
+#define NR_GROUP_PAGES 2048
+#define NR_GROUP_FILES 64
+void nr_file_group(struct nr_tools *tools, struct nr_file_work *const *works, size_t n);
+/* 0, -ETIME, -EPERM, -errno of mmap(2), mincore(2), move_pages(2) or sync_file_range(2). */
+int nr_file_cache(struct nr_tools *tools, struct nr_file_work *work);
+
+/* walk.c, walk_tree.c, walk_file.c: finds files and works on them in threads of its own. */
+struct nr_walk;
+struct nr_walk_options {
+	const char *const *paths; /* live until nr_walk_end() */
+	size_t npaths;
+	bool addresses;		/* paths are nr_walked.address */
+	const uint64_t *starts; /* with addresses: of each, the byte from which it counts */
+	bool open;
+	pid_t pid;		    /* 0: all but the own process */
+	bool survey;		    /* only find: opens no file */
+	const struct bitmask *drop; /* copied */
+	uint64_t budget;	    /* drop about this much, then end; 0: all */
+	bool sync;
+	uint64_t timeout;	    /* for a file, ns */
+	const struct bitmask *cpus; /* where its threads run; copied; NULL: as the caller */
+};
+struct nr_walked {
+	struct nr_walked *next;
+	char *path;    /* for people */
+	char *address; /* for nr_walk_options.addresses */
+	size_t index;  /* with addresses: of the path */
+	bool deleted;
+	uint64_t size, blocks; /* bytes; blocks: what is allocated of them */
+	int64_t used;	       /* the later of its last use and change, seconds since 1970 */
+	int error;
+	const char *why;
+	uint64_t dev, ino;
+	uint64_t end; /* the file was worked on up to here; bytes */
+	bool more;    /* the budget ended before the file's pages did */
+	struct nr_tally cache, left;
+	uint64_t values[]; /* their node[] */
+};
+int nr_walk_start(struct nr_ctx *ctx, const struct nr_walk_options *options, struct nr_walk **out);
+/* Waits for the next file, until @deadline (nr_now()) or a cancel. Returns 1 with *@item, which
+ * lives until the next call; 0 at the end; -ETIME, after the deadline; -ECANCELED; -EIO, too many
+ * files took too long; -ENOMEM. */
+int nr_walk_next(struct nr_walk *walk, struct nr_ctx *ctx, uint64_t deadline,
+		 const struct nr_walked **item);
+/* Ends it early too; NULL is allowed. */
+void nr_walk_end(struct nr_walk *walk);
+unsigned int nr_walk_nodes(const struct nr_walk *walk); /* length of nr_tally.node */
+
+/* inodes.c: a set of files, up to a bound: what does not fit in is not remembered. */
+struct nr_inodes {
+	size_t n, size;
+	struct nr_inode *slot;
+};
+/* True if it was not in the set. */
+bool nr_inodes_add(struct nr_inodes *set, uint64_t dev, uint64_t ino);
+bool nr_inodes_has(const struct nr_inodes *set, uint64_t dev, uint64_t ino);
+void nr_inodes_clear(struct nr_inodes *set);
+
+/* backend_files.c */
+void nr_candidates_free(struct nr_candidates *candidates);
 
 /* run.c */
 struct nr_result {

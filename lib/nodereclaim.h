@@ -389,8 +389,10 @@ const struct nr_plan_node *nr_plan_at(const struct nr_plan *plan, size_t i);
 
 /* ---------------------------------------------------------------- backends (backend.c) */
 
+#define NR_BACKENDS 5
+
 struct nr_backend_info {
-	const char *name; /* "syscall", "sysfs", "drop_caches" */
+	const char *name; /* "syscall", "sysfs", "files", "pressure", "drop_caches" */
 	bool whole_host;  /* cannot be limited to one NUMA node */
 	int error;	  /* 0: usable; else -errno */
 	char why[128];	  /* why not, or what it does; one line */
@@ -403,8 +405,19 @@ struct nr_backend_info {
  * /sys/kernel/mm/node_reclaim names, from 472 to 1023, of the 64-bit ABI, and never with a sysroot.
  * A number or a version there that cannot be is logged once for each context. "sysfs" is
  * nodeN/reclaim of Linux 6.17 and later. If one fails for good while it works, the next goes on.
+ *
+ * "files" drops the pages of files that are known: those below nr_options.files_from and those that
+ * processes have open, which come last and only if no other backend comes after it; of the others
+ * the longest unused and then the largest first. It needs root and /proc. What is cached of other
+ * files it does not see.
+ *
+ * "pressure" starts processes, 8 for a NUMA node at the most, that take memory there and give it
+ * back. They are copies of the caller's without its threads, call only what is async-signal-safe,
+ * cause no SIGCHLD, are not found by its wait(2), and end with it, or by the deadline + 2 s. It
+ * moves them out of the caller's memory control group; where that is not allowed it is not usable.
  */
 size_t nr_backend_count(void);
+const char *nr_backend_name(size_t i); /* static; NULL if there is no such backend */
 int nr_backend_probe(struct nr_ctx *ctx, size_t i, int nid, struct nr_backend_info *info);
 
 /* ---------------------------------------------------------------- reclaim (run.c, reclaim.c) */
@@ -435,6 +448,11 @@ struct nr_options {
 	unsigned int timeout_ms; /* 0: from the spec */
 	bool dry_run;		 /* plan and report, touch nothing */
 	bool allow_drop_caches;	 /* drop_caches may empty the whole host's cache when short */
+	const char *backend;	 /* no other than this one; NULL: the best, then the next */
+	/* Where backend "files" looks for cached files: absolute paths of files and
+	 * folders, as nr_files.paths */
+	const char *const *files_from;
+	size_t nfiles_from;
 	/* After each slice; never by two threads at once. Not 0: cancel. */
 	int (*progress)(void *data, const struct nr_progress *progress);
 	void *data;
@@ -449,8 +467,11 @@ struct nr_result_node {
 			       * could still have freed; of a dry run what is out of reach */
 	enum nr_stop stop;
 	int error;	     /* -errno with NR_STOP_ERROR */
-	const char *backend; /* static; NULL if none worked */
+	const char *backend; /* the last that worked; static; NULL if none did */
 	double seconds;
+	/* What each backend freed, in the order of nr_backend_probe(): an estimate from the
+	 * counters around its requests, what others freed meanwhile included */
+	uint64_t by[NR_BACKENDS];
 };
 
 struct nr_result;
@@ -468,7 +489,8 @@ struct nr_result;
  * library's threads.
  *
  * Return: 0, whether or not the need was met: see nr_result_missing(). -EROFS with a sysroot if not
- * dry_run; -ERANGE, spec->nodes is not inside @binding; -ENOMEM; -errno of reading.
+ * dry_run; -EINVAL, opt->backend is none; -ERANGE, spec->nodes is not inside @binding; -ENOMEM;
+ * -errno of reading.
  */
 int nr_run(struct nr_ctx *ctx, const struct nr_spec *spec, struct nr_binding *binding,
 	   uint64_t given, const struct nr_options *opt, struct nr_result **out);
@@ -525,6 +547,93 @@ int nr_report_text(const struct nr_result *result, char **out);
 int nr_report_json(const struct nr_result *result, char **out);
 int nr_report_line(const struct nr_result *result, char **out);
 int nr_report_short(const struct nr_result *result, char **out);
+
+/* ---------------------------------------------------------------- files (files.c, filecache.c) */
+
+/* A list of paths. */
+#define NR_PATHS_MAX 64
+#define NR_PATHS_TEXT_MAX 4095 /* bytes without the NUL */
+struct nr_paths {
+	size_t n;
+	const char *path[];
+};
+
+/**
+ * nr_paths_parse - read "/scratch,/tmp"
+ * @out: freed with nr_paths_free()
+ *
+ * Each path is absolute, without "//", "." and ".." in it, and has no comma. "/" alone is none: a
+ * whole host is too much for a list.
+ *
+ * Return: 0, -EINVAL, -E2BIG for more than NR_PATHS_MAX or a text above NR_PATHS_TEXT_MAX, -ENOMEM.
+ */
+int nr_paths_parse(const char *text, struct nr_paths **out);
+void nr_paths_free(struct nr_paths *paths);
+
+/* What of one file is in the page cache, in bytes of whole pages. */
+struct nr_file_cache {
+	uint64_t cached;
+	uint64_t node[NR_MAX_NODES]; /* of these, on NUMA node i */
+	uint64_t unplaced;	     /* of these, where the kernel did not tell the NUMA node */
+	bool have_dirty;
+	uint64_t dirty; /* of these, dirty or under write-back: cachestat(2), Linux 6.5 */
+};
+
+/* Which files, and what to do with them. */
+struct nr_files {
+	/* Files, and folders with all that is below them on the same mount. Symbolic links are
+	 * followed in no part of them, and neither below. */
+	const char *const *paths;
+	size_t npaths;
+	bool open;		    /* also what processes have open or mapped, deleted files too */
+	pid_t pid;		    /* of these, only what this process has; 0: all processes */
+	const struct bitmask *drop; /* drop what is cached on these NUMA nodes; NULL: only look */
+	bool sync;		    /* before that, write back what is dirty of the file */
+	/* How long one file may take, 0: 5000. A call of the kernel that does not come back is
+	 * waited for twice as long. */
+	unsigned int file_timeout_ms;
+};
+
+struct nr_found {
+	const char *path; /* as given or below it; of an open file as the kernel names it */
+	bool deleted;
+	uint64_t size; /* of the file, bytes */
+	/* 0; or why it is left out or not done in full, and then @why says so in a few words:
+	 * -EPERM, the kernel does not tell this user what is cached of it; -ETIME, it took too
+	 * long, and what is given is a part; -EBUSY, a lease; -EOPNOTSUPP, to be dropped, and its
+	 * file system has it in memory only; -ENAMETOOLONG, in too many folders; -EACCES, -ELOOP,
+	 * ...: open(2) */
+	int error;
+	const char *why;	    /* static; NULL without an error */
+	struct nr_file_cache cache; /* as found */
+	struct nr_file_cache left;  /* with nr_files.drop: what is cached now */
+};
+
+/**
+ * nr_files - look at what of files is in the page cache, or drop it
+ * @fn: gets each file that was looked at, in no order, in the caller's thread; not 0 ends the walk.
+ *      What it gets is valid until it returns.
+ *
+ * Each file is given once, however many names and descriptors it has, as long as there are no more
+ * than 130,000 that could come twice. It is never read: what is not cached stays so, but for a page
+ * that the kernel evicts in the very moment. Only regular files are opened, O_NONBLOCK and, where
+ * that is allowed, O_NOATIME; none with a lease that this would break, and none of the kernel's own
+ * file systems. Neither place nor use of what stays is changed (see filecache.c). Dirty pages stay;
+ * with nr_files.drop the kernel begins to write them back, as posix_fadvise(2) does.
+ *
+ * More than 128 folders within each other are left out. Not for a process that has called
+ * mlockall(2) with MCL_FUTURE: it would read in all of each file.
+ *
+ * Threads: up to 4, which have ended on return, but for those that the kernel holds in a file that
+ * took too long. After two such files of one file system its other files are left out, after eight
+ * the walk ends. Memory: 16 MB of its own at the most. nr_cancel() ends it. Needs no privilege for
+ * the caller's own files; what others have open, and what is mapped, only root can see.
+ *
+ * Return: 0; what @fn returned; -EINVAL, a path is empty or @files asks for nothing; -ECANCELED;
+ * -EIO, too many files took too long; -EROFS with a sysroot; -ENOMEM.
+ */
+int nr_files(struct nr_ctx *ctx, const struct nr_files *files,
+	     int (*fn)(void *data, const struct nr_found *found), void *data);
 
 /* ---------------------------------------------------------------- memory policy (mempolicy.c) */
 

@@ -62,32 +62,32 @@ static void pause_ns(uint64_t ns)
 	nanosleep(&ts, NULL);
 }
 
-/* The CPUs to run on. Reclaim leaves freed pages on the list of its own CPU, so it runs on the
- * job's CPUs, near the NUMA node, in turn. */
-static void find_cpus(struct site *site)
+cpu_set_t *nr_cpus_near(struct nr_work *work, int nid, size_t *size)
 {
-	const struct bitmask *job = site->work->binding->cpus;
+	const struct bitmask *job = work->binding->cpus;
 	struct bitmask *near = nr_set_new(NR_MAX_CPUS);
+	cpu_set_t *cpus = CPU_ALLOC(NR_MAX_CPUS);
 	bool any = false;
 	unsigned int i;
 
-	site->cpus = CPU_ALLOC(NR_MAX_CPUS);
-	site->cpus_size = CPU_ALLOC_SIZE(NR_MAX_CPUS);
-	if (near && nr_sys_read_set(site->work->ctx, near, "sys/devices/system/node/node%d/cpulist",
-				    site->node.nid) == 0)
+	*size = CPU_ALLOC_SIZE(NR_MAX_CPUS);
+	if (near &&
+	    nr_sys_read_set(work->ctx, near, "sys/devices/system/node/node%d/cpulist", nid) == 0)
 		for (i = 0; i < NR_MAX_CPUS && !any; i++)
 			any = numa_bitmask_isbitset(near, i) && numa_bitmask_isbitset(job, i);
-	if (site->cpus) {
-		CPU_ZERO_S(site->cpus_size, site->cpus);
+	if (cpus) {
+		CPU_ZERO_S(*size, cpus);
 		for (i = 0; i < NR_MAX_CPUS; i++)
 			if (numa_bitmask_isbitset(job, i) &&
 			    (!any || numa_bitmask_isbitset(near, i)))
-				CPU_SET_S(i, site->cpus_size, site->cpus);
+				CPU_SET_S(i, *size, cpus);
 	}
 	nr_set_free(near);
+	return cpus;
 }
 
-/* Moves this thread to the next of these CPUs. Where that is not allowed it stays where it is. */
+/* Moves this thread to the next of these CPUs: reclaim leaves freed pages on the list of its own.
+ * Where that is not allowed it stays where it is. */
 static void next_cpu(struct site *site)
 {
 	cpu_set_t *one;
@@ -264,23 +264,38 @@ static bool passes(int err)
 	return err == 0 || err == -EAGAIN || err == -EBUSY || err == -EINTR;
 }
 
-/* A backend failed for good. What refuses it, a filter of system calls for one, may let the next
- * one through. False: there is none, or the NUMA node is gone, and the work ends. */
+static void start_with(struct site *site, const struct nr_backend *backend)
+{
+	site->backend = backend;
+	site->result->backend = backend->name;
+	site->slice = SLICE_FIRST;
+	site->last_bytes = site->last_ns = site->fixed = 0;
+	site->stalls = 0;
+}
+
+/* A backend has no more to give (-ENODATA), or failed for good: what refuses it, a filter of system
+ * calls for one, may let the next one through. False: there is none, or the NUMA node is gone, and
+ * the work ends. */
 static bool next_backend(struct site *site, int err)
 {
 	const struct nr_backend *next = NULL, *was = site->backend;
 	struct nr_ctx *ctx = site->work->ctx;
 
 	if (!is_gone(err))
-		next = nr_backend_choose(ctx, site->node.nid, was);
-	if (!next) {
+		next = nr_backend_choose(ctx, site->node.nid, was, site->work->opt->backend);
+	if (!next && err == -ENODATA)
+		site->result->stop = NR_STOP_EXHAUSTED;
+	else if (!next)
 		end_with(site, was->name, err);
+	if (!next)
 		return false;
-	}
-	nr_log(ctx, LOG_WARNING, "NUMA node %d: %s: %s; %s goes on", site->node.nid, was->name,
-	       strerror(-err), next->name);
-	site->backend = next;
-	site->result->backend = next->name;
+	if (err == -ENODATA)
+		nr_log(ctx, LOG_INFO, "NUMA node %d: %s has no more; %s goes on", site->node.nid,
+		       was->name, next->name);
+	else
+		nr_log(ctx, LOG_WARNING, "NUMA node %d: %s: %s; %s goes on", site->node.nid,
+		       was->name, strerror(-err), next->name);
+	start_with(site, next);
 	return true;
 }
 
@@ -301,18 +316,20 @@ static bool do_slice(struct site *site, uint64_t bytes)
 {
 	struct nr_work *work = site->work;
 	struct nr_node before = site->node;
-	uint64_t start = nr_now(), ask = bytes < site->slice ? bytes : site->slice, freed;
+	const bool all = bytes < site->slice || site->backend->at_once;
+	uint64_t start = nr_now(), ask = all ? bytes : site->slice, freed;
 	int err;
 
 	if (must_stop(site))
 		return false;
 	next_cpu(site);
-	err = site->backend->reclaim(work->ctx, site->node.nid, ask);
+	err = site->backend->reclaim(work, site->node.nid, ask);
 	if (!look(site))
 		return false;
-	if (!passes(err))
+	if (!passes(err) && err != -ENODATA && err != -ETIME)
 		return next_backend(site, err);
 	freed = gained(&before, &site->node);
+	site->result->by[nr_backend_index(site->backend)] += freed;
 	report_progress(site, freed);
 	if (swapped(site, &before)) {
 		site->result->stop = NR_STOP_SWAP;
@@ -320,6 +337,12 @@ static bool do_slice(struct site *site, uint64_t bytes)
 	}
 	if (mapped_taken(site, &before, ask, freed)) {
 		site->result->stop = NR_STOP_MAPPED;
+		return false;
+	}
+	if (err == -ENODATA)
+		return next_backend(site, err);
+	if (err == -ETIME) {
+		site->result->stop = NR_STOP_DEADLINE;
 		return false;
 	}
 	if (freed >= ask / 8) {
@@ -337,6 +360,15 @@ static bool do_slice(struct site *site, uint64_t bytes)
 	return true;
 }
 
+/* One at a time works on a NUMA node, whatever its backend, over all processes. The kernel's own
+ * files serve as the lock: only root can open them. A kernel without compaction has the second. */
+static int lock_node(struct nr_ctx *ctx, int nid)
+{
+	int fd = nr_sys_lock(ctx, "sys/devices/system/node/node%d/compact", nid);
+
+	return fd == -ENOENT ? nr_sys_lock(ctx, "sys/devices/system/node/node%d/reclaim", nid) : fd;
+}
+
 /* Waits for the NUMA node's lock, so that jobs that start at once do not free the same shortfall
  * twice. Gives a descriptor, or a negative number where it cannot be had. */
 static int take_turn(struct site *site)
@@ -345,7 +377,7 @@ static int take_turn(struct site *site)
 	bool waited = false;
 	int fd;
 
-	while ((fd = site->backend->lock(work->ctx, site->node.nid)) == -EWOULDBLOCK) {
+	while ((fd = lock_node(work->ctx, site->node.nid)) == -EWOULDBLOCK) {
 		if (must_stop(site))
 			return fd;
 		waited = true;
@@ -447,18 +479,18 @@ static void work_on(struct nr_work *work, struct nr_result_node *result)
 		.work = work,
 		.result = result,
 		.node = *nr_snapshot_find(work->before, result->plan.nid),
-		.slice = SLICE_FIRST,
 	};
+	const struct nr_backend *backend;
 	uint64_t start = nr_now();
 	int turn;
 
 	site.swapped_out = site.node.have_swapped ? site.node.swapped_out
 						  : nr_snapshot_host(work->before)->swapped_out;
 	if (result->plan.to_free) {
-		site.backend = nr_backend_choose(work->ctx, result->plan.nid, NULL);
-		if (site.backend) {
-			result->backend = site.backend->name;
-			find_cpus(&site);
+		backend = nr_backend_choose(work->ctx, result->plan.nid, NULL, work->opt->backend);
+		if (backend) {
+			start_with(&site, backend);
+			site.cpus = nr_cpus_near(work, result->plan.nid, &site.cpus_size);
 			turn = take_turn(&site);
 			if (result->stop == NR_STOP_NOTHING && drain_lists(&site))
 				free_node(&site);
@@ -517,6 +549,7 @@ int nr_reclaim(struct nr_work *work)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	for (i = 0; i < started; i++)
 		pthread_join(threads[i], NULL);
+	nr_candidates_free(work->candidates);
 	pthread_mutex_destroy(&work->lock);
 	return started ? 0 : -err;
 }

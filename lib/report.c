@@ -136,12 +136,41 @@ static void size_cell(FILE *f, const struct nr_node *node, enum nr_counter count
 	fprintf(f, " %7s", nr_node_get(node, counter, &bytes) ? nr_size_format(bytes, size) : "-");
 }
 
+/* "files+pressure": what has freed something, or else the backend that was at work. */
+#define BACKENDS_TEXT (NR_BACKENDS * 16)
+static const char *backends_text(const struct nr_result_node *r, char buf[BACKENDS_TEXT])
+{
+	size_t len = 0, i;
+
+	for (i = 0; i < NR_BACKENDS && len < BACKENDS_TEXT; i++)
+		if (r->by[i])
+			len += (size_t)snprintf(buf + len, BACKENDS_TEXT - len, "%s%s",
+						len ? "+" : "", nr_backend_name(i));
+	if (len)
+		return buf;
+	return r->backend ? r->backend : "-";
+}
+
+/* How wide that column is: as the longest name of a backend, if no text is longer. */
+static int backends_width(const struct nr_result *result)
+{
+	size_t width = strlen("drop_caches"), len, i;
+	char buf[BACKENDS_TEXT];
+
+	for (i = 0; i < result->n; i++) {
+		len = strlen(backends_text(&result->node[i], buf));
+		width = len > width ? len : width;
+	}
+	return (int)width;
+}
+
 static void text_row(FILE *f, const struct nr_result_node *r, const struct nr_node *node,
-		     bool dry_run)
+		     bool dry_run, int width)
 {
 	static const enum nr_counter cells[] = { NR_FREE,   NR_CLEAN, NR_DIRTY_PAGES,
 						 NR_MAPPED, NR_SHMEM, NR_ANON };
 	char need[NR_SIZE_TEXT], freed[NR_SIZE_TEXT], missing[NR_SIZE_TEXT], alloc[NR_SIZE_TEXT];
+	char backends[BACKENDS_TEXT];
 	size_t i;
 
 	fprintf(f, "%4d %7s %7s %7s %7s", r->plan.nid, nr_size_format(r->plan.need, need),
@@ -149,7 +178,7 @@ static void text_row(FILE *f, const struct nr_result_node *r, const struct nr_no
 		nr_size_format(r->missing, missing), nr_size_format(r->allocatable, alloc));
 	for (i = 0; i < sizeof(cells) / sizeof(*cells); i++)
 		size_cell(f, node, cells[i]);
-	fprintf(f, "  %-11s %7.3f  %s%s%s\n", r->backend ? r->backend : "-", r->seconds,
+	fprintf(f, "  %-*s %7.3f  %s%s%s\n", width, backends_text(r, backends), r->seconds,
 		nr_stop_name(r->stop), r->error ? ": " : "", r->error ? strerror(-r->error) : "");
 }
 
@@ -183,6 +212,7 @@ NR_EXPORT int nr_report_text(const struct nr_result *result, char **out)
 	struct nr_effect effect;
 	char lost[NR_SIZE_TEXT];
 	const struct nr_node *node;
+	int width = backends_width(result);
 	size_t len, i;
 	FILE *f;
 
@@ -190,14 +220,14 @@ NR_EXPORT int nr_report_text(const struct nr_result *result, char **out)
 	f = open_memstream(out, &len);
 	if (!f)
 		return -ENOMEM;
-	fprintf(f, "%4s %7s %7s %7s %7s %7s %7s %7s %7s %7s %7s  %-11s %7s  %s\n", "NODE", "WANTED",
+	fprintf(f, "%4s %7s %7s %7s %7s %7s %7s %7s %7s %7s %7s  %-*s %7s  %s\n", "NODE", "WANTED",
 		result->dry_run ? "TO FREE" : "FREED", "MISSING", "ALLOC", "FREE", "CLEAN", "DIRTY",
-		"MAPPED", "SHMEM", "ANON", "BACKEND", "SECONDS", "END");
+		"MAPPED", "SHMEM", "ANON", width, "BACKEND", "SECONDS", "END");
 	for (i = 0; i < result->n; i++) {
 		node = nr_snapshot_find(now, result->node[i].plan.nid);
 		if (!node)
 			node = nr_snapshot_find(result->before, result->node[i].plan.nid);
-		text_row(f, &result->node[i], node, result->dry_run);
+		text_row(f, &result->node[i], node, result->dry_run, width);
 	}
 	for (i = 0; i < result->n; i++) {
 		node = nr_snapshot_find(now, result->node[i].plan.nid);
@@ -251,7 +281,10 @@ static void json_node(FILE *f, const struct nr_result *result, const struct nr_r
 		r->allocatable, r->missing);
 	fprintf(f, ",\"backend\":%s%s%s", r->backend ? "\"" : "", r->backend ? r->backend : "null",
 		r->backend ? "\"" : "");
-	fprintf(f, ",\"end\":\"%s\",\"error\":%d,\"seconds\":%.6f", nr_stop_name(r->stop),
+	for (i = 0; i < NR_BACKENDS; i++)
+		fprintf(f, "%s\"%s\":%" PRIu64, i ? "," : ",\"by\":{", nr_backend_name(i),
+			r->by[i]);
+	fprintf(f, "},\"end\":\"%s\",\"error\":%d,\"seconds\":%.6f", nr_stop_name(r->stop),
 		-r->error, r->seconds);
 	fputs(",\"held_by\":{", f);
 	for (i = 0; i < n; i++)
@@ -294,7 +327,7 @@ NR_EXPORT int nr_report_json(const struct nr_result *result, char **out)
 NR_EXPORT int nr_report_line(const struct nr_result *result, char **out)
 {
 	struct nr_effect effect;
-	size_t len, i;
+	size_t len, i, b;
 	FILE *f;
 
 	*out = NULL;
@@ -317,6 +350,10 @@ NR_EXPORT int nr_report_line(const struct nr_result *result, char **out)
 			r->plan.nid, r->plan.need, r->plan.nid, r->freed, r->plan.nid, r->missing,
 			r->plan.nid, r->backend ? r->backend : "none", r->plan.nid,
 			nr_stop_name(r->stop));
+		for (b = 0; b < NR_BACKENDS; b++)
+			if (r->by[b])
+				fprintf(f, " node%d_by_%s=%" PRIu64, r->plan.nid,
+					nr_backend_name(b), r->by[b]);
 	}
 	return finish(f, out);
 }

@@ -108,7 +108,7 @@ static uint64_t all_missing(struct nr_ctx *ctx, const struct nr_result *result,
 	const struct nr_plan_node *plan = &worked->plan;
 	const struct nr_backend *backend = worked->backend
 						   ? nr_backend_named(worked->backend)
-						   : nr_backend_choose(ctx, plan->nid, NULL);
+						   : nr_backend_choose(ctx, plan->nid, NULL, NULL);
 	uint64_t reach = backend ? backend->reach(node, nr_snapshot_host(result->before))
 				 : UINT64_MAX;
 	uint64_t left = nr_counter_or_zero(node, NR_CLEAN);
@@ -159,26 +159,47 @@ static bool without_backend(const struct nr_result *result)
 	return false;
 }
 
-/* Empties the whole host's cache. */
-static void last_resort(struct nr_ctx *ctx, struct nr_result *result)
+/* By how much free memory of a NUMA node rose from one snapshot to the next, bytes. */
+static uint64_t rise(const struct nr_snapshot *from, const struct nr_snapshot *to, int nid)
+{
+	const struct nr_node *before = nr_snapshot_find(from, nid);
+	const struct nr_node *after = nr_snapshot_find(to, nid);
+
+	return before && after ? nr_sub(nr_free_and_lists(after), nr_free_and_lists(before)) : 0;
+}
+
+/* Empties the whole host's cache. Returns 0 or -errno of the counters. */
+static int last_resort(struct nr_work *work, struct nr_result *result)
 {
 	const struct nr_backend *backend = &nr_backend_drop_caches;
+	struct nr_ctx *ctx = work->ctx;
+	struct nr_result_node *node;
+	struct nr_snapshot *now;
 	char why[128];
 	size_t i;
 	int err;
 
 	err = backend->probe(ctx, 0, why, sizeof(why));
 	if (!err)
-		err = backend->reclaim(ctx, 0, 0);
+		err = backend->reclaim(work, 0, 0);
 	if (err) {
 		nr_log(ctx, LOG_WARNING, "backend %s: %s", backend->name, strerror(-err));
-		return;
+		return 0;
 	}
-	for (i = 0; i < result->n; i++)
-		if (result->node[i].stop == NR_STOP_NO_BACKEND) {
-			result->node[i].backend = backend->name;
-			result->node[i].stop = NR_STOP_EXHAUSTED;
-		}
+	err = nr_snapshot_take(ctx, &now);
+	if (err)
+		return err;
+	for (i = 0; i < result->n; i++) {
+		node = &result->node[i];
+		if (node->stop != NR_STOP_NO_BACKEND)
+			continue;
+		node->backend = backend->name;
+		node->stop = NR_STOP_EXHAUSTED;
+		node->by[nr_backend_index(backend)] = rise(result->after, now, node->plan.nid);
+	}
+	nr_snapshot_free(result->after);
+	result->after = now;
+	return 0;
 }
 
 static int execute(struct nr_ctx *ctx, const struct nr_spec *spec, const struct nr_binding *binding,
@@ -204,10 +225,7 @@ static int execute(struct nr_ctx *ctx, const struct nr_spec *spec, const struct 
 	measure(ctx, result, binding);
 	if (!without_backend(result) || nr_now() >= deadline || atomic_load(&ctx->cancel))
 		return 0;
-	last_resort(ctx, result);
-	nr_snapshot_free(result->after);
-	result->after = NULL;
-	return nr_snapshot_take(ctx, &result->after);
+	return last_resort(&work, result);
 }
 
 NR_EXPORT int nr_run(struct nr_ctx *ctx, const struct nr_spec *spec, struct nr_binding *binding,
@@ -223,6 +241,10 @@ NR_EXPORT int nr_run(struct nr_ctx *ctx, const struct nr_spec *spec, struct nr_b
 	opt = opt ? opt : &defaults;
 	if (ctx->recorded && !opt->dry_run)
 		return -EROFS;
+	if (opt->backend && !nr_backend_named(opt->backend)) {
+		nr_log(ctx, LOG_ERR, "backend=: none of that name");
+		return -EINVAL;
+	}
 	deadline = start + (opt->timeout_ms ? opt->timeout_ms * UINT64_C(1000000)
 					    : spec->timeout * UINT64_C(1000000000));
 	if (spec->nodes) {

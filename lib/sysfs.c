@@ -316,6 +316,51 @@ int nr_sys_writable(struct nr_ctx *ctx, const char *fmt, ...)
 	return faccessat(ctx->rootfd, path, W_OK, AT_EACCESS) < 0 ? -errno : 0;
 }
 
+int nr_sys_folder(struct nr_ctx *ctx, const char *fmt, ...)
+{
+	char path[NR_PATH_MAX];
+	va_list ap;
+	int err, fd;
+
+	va_start(ap, fmt);
+	err = make_path(path, fmt, ap);
+	va_end(ap);
+	if (err)
+		return err;
+	fd = openat(ctx->rootfd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int nr_sys_target(int folder, const char *name)
+{
+	int fd = openat(folder, name, O_PATH | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int nr_sys_reopen(struct nr_ctx *ctx, int pathfd, int flags)
+{
+	char path[NR_PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "proc/self/fd/%d", pathfd);
+	fd = openat(ctx->rootfd, path, flags | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int nr_sys_pagemap(struct nr_ctx *ctx)
+{
+	return open_regular(ctx, "proc/self/pagemap", O_RDONLY);
+}
+
+bool nr_sys_may_write(struct nr_ctx *ctx, int pathfd)
+{
+	char path[NR_PATH_MAX];
+
+	snprintf(path, sizeof(path), "proc/self/fd/%d", pathfd);
+	return faccessat(ctx->rootfd, path, W_OK, AT_EACCESS) == 0;
+}
+
 int nr_sys_list(struct nr_ctx *ctx, int (*fn)(void *data, const char *name), void *data,
 		const char *fmt, ...)
 {

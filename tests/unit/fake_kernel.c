@@ -56,6 +56,7 @@ static void file(const char *text, const char *fmt, ...)
 static void write_node(unsigned int nid)
 {
 	const struct fake_node *n = &fake.node[nid];
+	const uint64_t active = n->file / 100 * n->active;
 	char text[2048];
 
 	if (n->gone)
@@ -66,8 +67,8 @@ static void write_node(unsigned int nid)
 		 "Node %u Dirty:  %" PRIu64 " kB\nNode %u Writeback:  0 kB\n"
 		 "Node %u FilePages:  %" PRIu64 " kB\nNode %u Mapped:  %" PRIu64 " kB\n"
 		 "Node %u AnonPages:  %" PRIu64 " kB\nNode %u SReclaimable:  %" PRIu64 " kB\n",
-		 nid, n->total, nid, n->free, nid, n->file / 4, nid, n->file - n->file / 4, nid,
-		 n->dirty, nid, nid, n->file, nid, n->mapped, nid, n->anon, nid, n->slab);
+		 nid, n->total, nid, n->free, nid, active, nid, n->file - active, nid, n->dirty,
+		 nid, nid, n->file, nid, n->mapped, nid, n->anon + n->held, nid, n->slab);
 	file(text, NODE_DIR "/node%u/meminfo", nid);
 }
 
@@ -96,8 +97,12 @@ static void write_host(void)
 	ck_assert_int_eq(fclose(f), 0);
 	file(text, "proc/zoneinfo");
 	free(text);
-	snprintf(vmstat, sizeof(vmstat), "pswpin 0\npswpout %" PRIu64 "\n", fake.swapped_out);
+	snprintf(vmstat, sizeof(vmstat), "pswpin 0\npswpout %" PRIu64 "\n",
+		 fake.zeros ? 0 : fake.swapped_out);
 	file(vmstat, "proc/vmstat");
+	snprintf(vmstat, sizeof(vmstat), "SwapTotal: %" PRIu64 " kB\nSwapFree: %" PRIu64 " kB\n",
+		 fake.swap, fake.swap - fake.swapped_out * 4);
+	file(vmstat, "proc/meminfo");
 }
 
 static uint64_t take(uint64_t *from, uint64_t most)
@@ -176,6 +181,7 @@ static int reclaim(unsigned int nid, uint64_t kb, bool toss, uint64_t *freed)
 	case FAKE_SLAB:
 		*freed = take(&n->slab, kb);
 		break;
+	case FAKE_DIES:
 	case FAKE_MODEST:
 	case FAKE_GOOD:
 		break;
@@ -250,6 +256,97 @@ static long toss(unsigned int number, unsigned int nid, unsigned long bytes, uns
 		return (long)bytes;
 	return n->mood == FAKE_MODEST ? 0 : (long)(freed * 1024);
 }
+
+/* ---------------------------------------------------------------- processes that take memory */
+
+#define MIN (16 << 10) /* watermarks, kB */
+#define LOW (20 << 10)
+#define HIGH (24 << 10)
+
+static int press_start(struct nr_work *work, int nid, uint64_t most, uint64_t deadline,
+		       struct nr_press **out)
+{
+	struct fake_node *n = &fake.node[nid];
+
+	(void)deadline;
+	n->presses++;
+	n->most = most / 1024;
+	*out = NULL;
+	if (n->mood == FAKE_DENIED)
+		return -EPERM;
+	*out = calloc(1, sizeof(**out));
+	(*out)->ctx = work->ctx;
+	(*out)->child[0].fd = nid;
+	return 0;
+}
+
+/* What the kernel does when little is free */
+static void kswapd(struct fake_node *n)
+{
+	uint64_t want = HIGH - n->free, clean = n->file - n->mapped - n->dirty, got = 0;
+
+	if (n->mood == FAKE_STUCK)
+		return;
+	if (n->mood == FAKE_SWAPS) {
+		got = take(&n->anon, want / 4);
+		fake.swapped_out += got / 4;
+	}
+	if (n->mood == FAKE_UNMAPS || clean < (32 << 10)) {
+		got = take(&n->mapped, want);
+		n->file -= got;
+	}
+	clean = take(&clean, want - got);
+	n->file -= clean;
+	n->free += got + clean;
+}
+
+static int press_take(struct nr_press *press, uint64_t bytes, bool huge, uint64_t deadline)
+{
+	unsigned int nid = (unsigned int)press->child[0].fd;
+	struct fake_node *n = &fake.node[nid];
+	uint64_t kb = bytes / 1024;
+	int err = 0;
+
+	(void)deadline;
+	ck_assert_uint_gt(bytes, 0);
+	ck_assert_uint_eq(bytes % KB(huge ? 2048 : 4), 0);
+	wait_ms(n->delay);
+	pthread_mutex_lock(&lock);
+	n->takes++;
+	n->huge += huge ? kb : 0;
+	if (kb + MIN > n->free || n->held + kb > n->most)
+		n->too_much++;
+	if (huge && n->free - kb < HIGH)
+		n->too_much++;
+	if (n->mood == FAKE_DIES && n->takes == 3)
+		err = -EPIPE;
+	if (n->mood == FAKE_LEAVES && n->takes == 3)
+		go_offline(n, nid);
+	n->free -= kb < n->free ? kb : n->free;
+	n->held += kb;
+	if (n->free < LOW)
+		kswapd(n);
+	write_node(nid);
+	write_host();
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+static void press_stop(struct nr_press *press)
+{
+	unsigned int nid = (unsigned int)press->child[0].fd;
+	struct fake_node *n = &fake.node[nid];
+
+	pthread_mutex_lock(&lock);
+	n->free += n->held;
+	n->held = 0;
+	write_node(nid);
+	write_host();
+	pthread_mutex_unlock(&lock);
+	free(press);
+}
+
+static const struct nr_press_ops press_ops = { press_start, press_take, press_stop };
 
 /* Stands before libc's write(): what the library writes to a file of the fake host comes here */
 ssize_t write(int fd, const void *buf, size_t count)
@@ -326,6 +423,7 @@ void fake_make(unsigned int n)
 		fake.node[i] = (struct fake_node){ .total = 8 << 20,
 						   .free = 512 << 10,
 						   .file = 6 << 20,
+						   .active = 25,
 						   .mapped = 100 << 10,
 						   .dirty = 50 << 10,
 						   .anon = 1 << 20,
@@ -369,9 +467,21 @@ void fake_start(void)
 	write_host();
 	ck_assert_int_eq(nr_open(&fake.ctx, fake.root), 0);
 	fake.ctx->recorded = false;
+	if (fake.pressure)
+		fake.ctx->press = &press_ops;
 	if (fake.patched)
 		fake.ctx->toss = toss;
 	keep_messages(fake.ctx, &fake.messages);
+}
+
+void fake_with(const char *name, const char *text)
+{
+	char folder[256];
+
+	snprintf(folder, sizeof(folder), "%s", name);
+	*strrchr(folder, '/') = '\0';
+	make_folder(folder);
+	file(text, "%s", name);
 }
 
 void fake_without(const char *name)

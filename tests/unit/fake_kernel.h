@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A host that obeys nodeN/reclaim, nodeN/compact and drop_caches, as files in a temporary folder,
- * and toss_page_cache_node(). The library thinks that it is the running system.
+ * toss_page_cache_node() and processes that take memory. The library thinks that it is the running
+ * system.
  */
 #ifndef NR_FAKE_KERNEL_H
 #define NR_FAKE_KERNEL_H
@@ -24,6 +25,7 @@ enum fake_mood {
 	FAKE_UNMAPS,	/* takes mapped pages as well */
 	FAKE_LEAVES,	/* the NUMA node goes offline at the third request */
 	FAKE_SLAB,	/* frees as much slab as cache */
+	FAKE_DIES,	/* the process that takes memory ends at the third step */
 	FAKE_NEIGHBOUR, /* good, while other processes unmap more than is freed */
 };
 
@@ -39,6 +41,10 @@ struct fake_node {
 	unsigned int too_much; /* requests for more than is clean; above min_unmapped_ratio, in
 				* nodeN/reclaim */
 	bool gone;
+	/* With fake.pressure */
+	unsigned int active;	   /* part of file, percent */
+	uint64_t held, most, huge; /* memory taken, allowed to be, taken in huge pages */
+	unsigned int presses, takes;
 };
 
 struct fake {
@@ -49,7 +55,10 @@ struct fake {
 	unsigned int drops;	    /* writes to drop_caches */
 	unsigned int compact_delay; /* ms */
 	bool patched;		    /* it has toss_page_cache_node(), and says so */
-	int toss_error;		    /* which does nothing but fail with that */
+	bool pressure;		    /* memory can be taken; at 20 MB free, cache goes to 24 MB */
+	uint64_t swap;		    /* kB */
+	bool zeros;	   /* what is swapped is pages of zeros, which pswpout leaves out */
+	int toss_error;	   /* which does nothing but fail with that */
 	unsigned int meet; /* so many NUMA nodes wait for each other in their first write */
 	unsigned int waiting;
 	bool met; /* they did */
@@ -64,7 +73,8 @@ void fake_make(unsigned int n);
 void fake_start(void);
 void fake_stop(void);
 
-/* The same folder, without the files that it does not have */
+/* The same folder with one more file, or without one */
+void fake_with(const char *file, const char *text);
 void fake_without(const char *file);
 
 /* The library does what the spec @text says, on all NUMA nodes of the fake host */

@@ -266,6 +266,94 @@ START_TEST(stop_names)
 }
 END_TEST
 
+/* A result in which two backends, or one, or none, freed something of each NUMA node. */
+static struct nr_result *freed_by(const char *root, const char *first, const char *second)
+{
+	struct nr_result *result = dry_run(root, NULL, "1G");
+
+	for (size_t i = 0; i < nr_result_count(result); i++) {
+		struct nr_result_node *node = (struct nr_result_node *)nr_result_at(result, i);
+
+		for (size_t b = 0; b < nr_backend_count(); b++) {
+			const char *name = nr_backend_name(b);
+
+			if (!strcmp(name, first))
+				node->by[b] = MB(3);
+			else if (!strcmp(name, second))
+				node->by[b] = MB(40);
+			else
+				continue;
+			node->backend = name;
+		}
+	}
+	return result;
+}
+
+/* Columns stand below their headings, also where a cell is longer than its neighbours */
+START_TEST(who_freed_text)
+{
+	static const struct {
+		const char *first, *second, *want;
+	} rows[] = {
+		{ "", "", "  -           " },
+		{ "sysfs", "", "  sysfs       " },
+		{ "syscall", "sysfs", "  syscall+sysfs " },
+		{ "sysfs", "drop_caches", "  sysfs+drop_caches " },
+	};
+	struct nr_result *result = freed_by("two-sockets", rows[_i].first, rows[_i].second);
+	char *text, *end;
+	size_t heading;
+
+	ck_assert_int_eq(nr_report_text(result, &text), 0);
+	ck_assert_msg(count_of(text, rows[_i].want) == 2, "%s", text);
+	end = strstr(text, "SECONDS");
+	ck_assert_ptr_nonnull(end);
+	heading = (size_t)(end - text) + strlen("SECONDS");
+	for (end = strchr(text, '\n') + 1; *end == ' '; end = strchr(end, '\n') + 1) {
+		ck_assert_msg(end[heading - 4] == '.', "%s", text);
+		ck_assert_int_eq(end[heading], ' ');
+	}
+	free(text);
+	nr_result_free(result);
+}
+END_TEST
+
+START_TEST(who_freed_json)
+{
+	struct nr_result *result = freed_by("two-sockets", "syscall", "sysfs");
+	char *text;
+
+	ck_assert_int_eq(nr_report_json(result, &text), 0);
+	ck_assert(json_ok(text));
+	ck_assert_uint_eq(count_of(text, "\"by\":{\"syscall\":3145728,\"sysfs\":41943040,"), 2);
+	ck_assert_uint_eq(count_of(text, "\"drop_caches\":0}"), 2);
+	ck_assert_uint_eq(count_of(text, "\"backend\":\"sysfs\","), 2);
+	free(text);
+	nr_result_free(result);
+}
+END_TEST
+
+START_TEST(who_freed_line)
+{
+	struct nr_result *result = freed_by("two-sockets", "syscall", "sysfs");
+	char *text;
+
+	ck_assert_int_eq(nr_report_line(result, &text), 0);
+	ck_assert_ptr_nonnull(strstr(text, " node0_by_syscall=3145728 node0_by_sysfs=41943040 "));
+	ck_assert_ptr_nonnull(strstr(text, " node1_by_sysfs=41943040"));
+	ck_assert_ptr_null(strstr(text, "by_drop_caches"));
+	free(text);
+	nr_result_free(result);
+	/* Still a line that syslog does not cut */
+	result = freed_by("nodes-1024", "sysfs", "drop_caches");
+	ck_assert_int_eq(nr_report_line(result, &text), 0);
+	ck_assert_ptr_nonnull(strstr(text, " node31_by_drop_caches="));
+	ck_assert_uint_lt(strlen(text), 8000);
+	free(text);
+	nr_result_free(result);
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("report");
@@ -281,6 +369,9 @@ Suite *suite(void)
 	tcase_add_test(t, largest_first);
 	tcase_add_test(t, effect_of_nothing);
 	tcase_add_test(t, stop_names);
+	tcase_add_loop_test(t, who_freed_text, 0, 4);
+	tcase_add_test(t, who_freed_json);
+	tcase_add_test(t, who_freed_line);
 	suite_add_tcase(s, t);
 	return s;
 }
