@@ -2,6 +2,7 @@
 /* Bars for terminals: memory and progress. */
 #include "config.h"
 
+#include <inttypes.h>
 #include <langinfo.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,14 +51,19 @@ const char *bar_legend(void)
 			 : "# held  + clean cache  . free";
 }
 
+/* Nanoseconds since the last time that something was drawn */
+static int64_t since_drawn(struct timespec *now)
+{
+	clock_gettime(CLOCK_MONOTONIC, now);
+	return (now->tv_sec - drawn_at.tv_sec) * 1000000000LL + now->tv_nsec - drawn_at.tv_nsec;
+}
+
 void progress_draw(uint64_t done, uint64_t whole)
 {
 	char bar[BAR_TEXT], done_text[NR_SIZE_TEXT], whole_text[NR_SIZE_TEXT];
 	struct timespec now;
-	int64_t since;
+	int64_t since = since_drawn(&now);
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	since = (now.tv_sec - drawn_at.tv_sec) * 1000000000LL + now.tv_nsec - drawn_at.tv_nsec;
 	flockfile(stderr);
 	if (whole && (!drawn || since >= PROGRESS_EVERY_NS)) {
 		if (done > whole)
@@ -69,6 +75,25 @@ void progress_draw(uint64_t done, uint64_t whole)
 		drawn_at = now;
 		fflush(stderr);
 	}
+	funlockfile(stderr);
+}
+
+void progress_found(uint64_t files, uint64_t bytes)
+{
+	char size[NR_SIZE_TEXT];
+	struct timespec now;
+	int64_t since = since_drawn(&now);
+
+	if (since < PROGRESS_EVERY_NS)
+		return;
+	flockfile(stderr);
+	/* A short walk draws nothing */
+	if (drawn_at.tv_sec || drawn_at.tv_nsec) {
+		drawn = fprintf(stderr, "\r%" PRIu64 " files, %s cached  ", files,
+				nr_size_format(bytes, size));
+		fflush(stderr);
+	}
+	drawn_at = now;
 	funlockfile(stderr);
 }
 

@@ -23,6 +23,8 @@ enum {
 /* Each returns an exit code. argv[0] is "nodereclaim COMMAND", for getopt's messages. */
 int cmd_status(int argc, char **argv);
 int cmd_flush(int argc, char **argv);
+int cmd_cache(int argc, char **argv);
+int cmd_drop(int argc, char **argv);
 int cmd_backends(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 
@@ -64,9 +66,29 @@ void bar_draw(char buf[BAR_TEXT], unsigned int width, uint64_t held, uint64_t cl
 /* What the cells of a bar mean, for a line below it. */
 const char *bar_legend(void);
 
-/* A progress bar on standard error, which is a terminal. Anything else that goes there calls
- * progress_clear() first, as complain() does. */
+/* A progress bar on standard error, which is a terminal, or how much was found of an unknown whole.
+ * Anything else that goes there calls progress_clear() first, as complain() does. */
 void progress_draw(uint64_t done, uint64_t whole);
+void progress_found(uint64_t files, uint64_t bytes);
 void progress_clear(void);
+
+/* ---- names.c: names of files, which may have any byte but NUL */
+
+/* @name for a terminal, as libsmartcols shows it: what the locale cannot print as \xNN. For
+ * free(3); NULL: no memory. */
+char *readable(const char *name);
+
+/* Writes the member "path" and, if @path is not UTF-8, "path_hex" with its bytes. */
+void json_path(const char *path);
+
+/* ---- signals.c */
+
+/* From now on SIGINT, SIGTERM and SIGHUP end the work of @ctx, and what was done is reported; a
+ * second one ends the process, in case the kernel does not come back. NULL when the work is done.
+ */
+void cancel_on_signals(struct nr_ctx *ctx);
+
+/* Whether one came; complains then. */
+bool was_cancelled(void);
 
 #endif

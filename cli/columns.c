@@ -4,63 +4,11 @@
 #include "columns.h"
 
 #include <ctype.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "cli.h"
-
-#define COUNTER(id, def, text)                                                                     \
-	{                                                                                          \
-		NULL, text, KIND_COUNTER, id, def                                                  \
-	}
-const struct column columns[] = {
-	{ "NODE", "number of the NUMA node", KIND_NODE, 0, true },
-	{ "CPUS", "online CPUs of the NUMA node itself", KIND_CPUS, 0, true },
-	{ "SERVES",
-	  "online CPUs whose local memory this is: its own, and those of nearby NUMA\n"
-	  "nodes without memory; with --cpus, how many of the list's",
-	  KIND_SERVES, 0, false },
-	{ "ZONES", "memory zones; Movable alone is memory beside the CPUs (CXL, hot-plugged)",
-	  KIND_ZONES, 0, false },
-	COUNTER(NR_TOTAL, true, "memory that the kernel manages"),
-	COUNTER(NR_FREE, true, "free memory"),
-	COUNTER(NR_ALLOCATABLE, true,
-		"free above the low watermarks and reserves: what a job gets before\n"
-		"the kernel goes to another NUMA node"),
-	COUNTER(NR_FREE_BLOCKS, false, "free in whole huge-page blocks"),
-	COUNTER(NR_CLEAN, true,
-		"clean cache: file pages that are unmapped and clean, what flush drops"),
-	COUNTER(NR_DIRTY_PAGES, true, "file pages that wait to be written"),
-	COUNTER(NR_WRITEBACK, false, "file pages that are being written"),
-	COUNTER(NR_MAPPED, true, "file and shmem pages mapped by processes"),
-	COUNTER(NR_SHMEM, true, "tmpfs, /dev/shm and other shared memory"),
-	COUNTER(NR_ANON, true, "anonymous memory of processes"),
-	COUNTER(NR_ANON_HUGE, false, "anonymous memory in transparent huge pages"),
-	COUNTER(NR_MLOCKED, false, "locked by processes"),
-	COUNTER(NR_UNEVICTABLE, false, "not evictable: locked, ramfs, locked shmem"),
-	COUNTER(NR_FILE, false, "page cache with shmem and swap cache"),
-	COUNTER(NR_ACTIVE_FILE, false, "file pages in recent use"),
-	COUNTER(NR_INACTIVE_FILE, false, "file pages not in recent use"),
-	COUNTER(NR_ACTIVE_ANON, false, "anonymous and shmem pages in recent use"),
-	COUNTER(NR_INACTIVE_ANON, false, "anonymous and shmem pages not in recent use"),
-	COUNTER(NR_SWAP_CACHED, false, "anonymous pages that are in swap as well"),
-	COUNTER(NR_SLAB_RECLAIMABLE, false,
-		"kernel objects that can be dropped (dentries, inodes)"),
-	COUNTER(NR_SLAB_UNRECLAIMABLE, false, "kernel objects that cannot"),
-	COUNTER(NR_PAGE_TABLES, false, "page tables of processes"),
-	COUNTER(NR_KERNEL_STACK, false, "kernel stacks of threads"),
-	COUNTER(NR_HUGE_TOTAL, false, "huge-page pools, all sizes"),
-	COUNTER(NR_HUGE_FREE, false, "huge-page pools, what is not in use"),
-	COUNTER(NR_PER_CPU, false, "free, but on the lists of single CPUs; not part of FREE"),
-	COUNTER(NR_UNACCOUNTED, false,
-		"in none of the classes: drivers, file systems, kernel modules"),
-	{ "BAR", "held, clean cache and free as a bar; not in JSON unless named", KIND_BAR, 0,
-	  false },
-};
-_Static_assert(ARRAY_SIZE(columns) == COLUMNS, "every counter has a column");
-_Static_assert(COLUMNS <= UCHAR_MAX, "ids fit into a selection");
 
 void column_name(const struct column *col, char buf[COLUMN_NAME_SIZE])
 {
@@ -72,17 +20,18 @@ void column_name(const struct column *col, char buf[COLUMN_NAME_SIZE])
 	buf[i] = '\0';
 }
 
-void columns_help(void)
+void columns_help(const struct column_table *table)
 {
 	char name[COLUMN_NAME_SIZE];
 
-	for (size_t i = 0; i < COLUMNS; i++) {
-		const char *help = columns[i].help;
+	for (size_t i = 0; i < table->n; i++) {
+		const struct column *col = &table->column[i];
+		const char *help = col->help;
 		const char *rest = strchr(help, '\n');
 		int len = rest ? (int)(rest - help) : (int)strlen(help);
 
-		column_name(&columns[i], name);
-		printf(" %c%-18s  %.*s\n", columns[i].by_default ? '*' : ' ', name, len, help);
+		column_name(col, name);
+		printf(" %c%-18s  %.*s\n", col->by_default ? '*' : ' ', name, len, help);
 		if (rest)
 			printf(" %-19s  %s\n", "", rest + 1);
 	}
@@ -97,27 +46,27 @@ static bool select_column(struct selection *sel, size_t id)
 	return true;
 }
 
-void select_default(struct selection *sel)
+static void select_default(struct selection *sel)
 {
-	for (size_t i = 0; i < COLUMNS; i++)
-		if (columns[i].by_default)
+	for (size_t i = 0; i < sel->table->n; i++)
+		if (sel->table->column[i].by_default)
 			select_column(sel, i);
 }
 
-void select_all(struct selection *sel)
+static void select_all(struct selection *sel)
 {
-	for (size_t i = 0; i < COLUMNS; i++)
-		if (columns[i].kind != KIND_BAR)
+	for (size_t i = 0; i < sel->table->n; i++)
+		if (!sel->table->column[i].only_named)
 			select_column(sel, i);
 }
 
-static size_t find_column(const char *text, size_t len)
+static size_t find_column(const struct column_table *table, const char *text, size_t len)
 {
 	char name[COLUMN_NAME_SIZE];
 	size_t i;
 
-	for (i = 0; i < COLUMNS; i++) {
-		column_name(&columns[i], name);
+	for (i = 0; i < table->n; i++) {
+		column_name(&table->column[i], name);
 		if (strlen(name) == len && !strncasecmp(name, text, len))
 			break;
 	}
@@ -125,7 +74,7 @@ static size_t find_column(const char *text, size_t len)
 }
 
 /* "COL,COL" or "+COL,COL". A column given twice would be a repeated key in JSON. */
-bool select_text(struct selection *sel, const char *text)
+static bool select_text(struct selection *sel, const char *text)
 {
 	bool add = *text == '+';
 	char shown[48];
@@ -140,14 +89,14 @@ bool select_text(struct selection *sel, const char *text)
 		size_t id;
 
 		len = strcspn(p, ",");
-		id = find_column(p, len);
-		if (id == COLUMNS) {
+		id = find_column(sel->table, p, len);
+		if (id == sel->table->n) {
 			printable(p, shown, len + 1 < sizeof(shown) ? len + 1 : sizeof(shown));
 			complain("--output: unknown column '%s' at byte %zu", shown,
 				 (size_t)(p - text) + add);
 			return false;
 		}
-		if (!select_column(sel, id) && !(add && columns[id].by_default)) {
+		if (!select_column(sel, id) && !(add && sel->table->column[id].by_default)) {
 			complain("--output: column '%.*s' is given twice", (int)len, p);
 			return false;
 		}
@@ -156,17 +105,37 @@ bool select_text(struct selection *sel, const char *text)
 	}
 }
 
-void select_bar(struct selection *sel)
+bool select_options(struct selection *sel, const char *output, bool all, bool json)
 {
-	for (size_t i = 0; i < COLUMNS; i++)
-		if (columns[i].kind == KIND_BAR)
+	if (all && output) {
+		complain("--output and --output-all exclude each other");
+		return false;
+	}
+	if (output)
+		return select_text(sel, output);
+	if (all || json)
+		select_all(sel);
+	else
+		select_default(sel);
+	return true;
+}
+
+void select_kind(struct selection *sel, int kind)
+{
+	for (size_t i = 0; i < sel->table->n; i++)
+		if (sel->table->column[i].kind == kind)
 			select_column(sel, i);
 }
 
-bool is_selected(const struct selection *sel, enum kind kind)
+const struct column *selected(const struct selection *sel, size_t i)
+{
+	return &sel->table->column[sel->id[i]];
+}
+
+bool is_selected(const struct selection *sel, int kind)
 {
 	for (size_t i = 0; i < sel->n; i++)
-		if (columns[sel->id[i]].kind == kind)
+		if (selected(sel, i)->kind == kind)
 			return true;
 	return false;
 }

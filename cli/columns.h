@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The columns of nodereclaim status, and which of them are shown. */
+/* Tables of columns, and which of them are shown. */
 #ifndef NODERECLAIM_COLUMNS_H
 #define NODERECLAIM_COLUMNS_H
 
@@ -8,38 +8,43 @@
 
 #include "nodereclaim.h"
 
-enum kind { KIND_NODE, KIND_CPUS, KIND_SERVES, KIND_ZONES, KIND_COUNTER, KIND_BAR };
-
 /* One table drives --help, --output, the table and JSON. */
 struct column {
 	const char *name; /* NULL: the counter's */
 	const char *help;
-	enum kind kind;
+	int kind; /* the command's own number */
 	enum nr_counter counter;
 	bool by_default;
+	bool only_named; /* in no other way shown than by its name */
 };
 
-#define COLUMNS (NR_COUNTERS + 5) /* each counter, and the other kinds */
-extern const struct column columns[];
+#define COLUMNS_MAX (NR_COUNTERS + 8)
+struct column_table {
+	const struct column *column;
+	size_t n; /* up to COLUMNS_MAX */
+};
 
 struct selection {
+	const struct column_table *table; /* set by the command */
 	size_t n;
-	unsigned char id[COLUMNS];
+	unsigned char id[COLUMNS_MAX];
 };
+_Static_assert(COLUMNS_MAX <= 256, "ids fit into a selection");
 
 #define COLUMN_NAME_SIZE 24
 void column_name(const struct column *col, char buf[COLUMN_NAME_SIZE]);
 
 /* Prints a line for each column, as a part of --help. */
-void columns_help(void);
+void columns_help(const struct column_table *table);
 
-void select_default(struct selection *sel);
-void select_all(struct selection *sel);
-void select_bar(struct selection *sel);
+/* What --output, --output-all and --json ask for. @output is "COL,COL" or "+COL,COL"; complains and
+ * returns false if it is not that. */
+bool select_options(struct selection *sel, const char *output, bool all, bool json);
 
-/* "COL,COL" or "+COL,COL": complains and returns false if it is not that. */
-bool select_text(struct selection *sel, const char *text);
+void select_kind(struct selection *sel, int kind);
 
-bool is_selected(const struct selection *sel, enum kind kind);
+/* The @i-th that is selected. */
+const struct column *selected(const struct selection *sel, size_t i);
+bool is_selected(const struct selection *sel, int kind);
 
 #endif

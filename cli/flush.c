@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,38 +13,12 @@
 #include "cli.h"
 
 struct request {
-	const char *spec_text, *nodes, *sysroot;
+	const char *spec_text, *nodes, *sysroot, *backend;
+	const char **files_from; /* room for every argument */
+	size_t nfiles_from;
 	bool dry_run, json, allow_drop_caches;
 	struct nr_spec *spec;
 };
-
-static struct nr_ctx *volatile running;
-static volatile sig_atomic_t cancelled;
-
-static void on_signal(int sig)
-{
-	cancelled = sig;
-	if (running)
-		nr_cancel(running);
-}
-
-/* The first signal ends the work, and what was done is reported; a second one ends the process, in
- * case the kernel does not come back. */
-static void catch_signals(void)
-{
-	struct sigaction action = { .sa_handler = on_signal,
-				    .sa_flags = SA_RESTART | SA_RESETHAND };
-	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
-
-	sigemptyset(&action.sa_mask);
-	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
-		struct sigaction old;
-
-		/* nohup(1) keeps its word */
-		if (!sigaction(signals[i], NULL, &old) && old.sa_handler != SIG_IGN)
-			sigaction(signals[i], &action, NULL);
-	}
-}
 
 static int on_progress(void *data, const struct nr_progress *progress)
 {
@@ -72,8 +45,12 @@ static void usage(void)
 	      "  -N, --nodes LIST          these NUMA nodes (0,2-3); default: each that has memory\n"
 	      "  -n, --dry-run             plan and report, touch nothing\n"
 	      "  -J, --json                the report as JSON\n"
-	      "      --allow-drop-caches   where the kernel cannot free one NUMA node's cache, drop\n"
-	      "                            that of the whole host\n"
+	      "      --backend NAME        free by no other way than this one; 'nodereclaim backends'\n"
+	      "                            lists them\n"
+	      "      --files-from PATH     where the backend files looks beside what processes have\n"
+	      "                            open: a file or folder, absolute; may be repeated\n"
+	      "      --allow-drop-caches   where nothing frees one NUMA node's cache, drop that of the\n"
+	      "                            whole host\n"
 	      "  -s, --sysroot DIR         with --dry-run: read a recorded tree, DIR/sys and DIR/proc\n"
 	      "  -h, --help                show this\n"
 	      "\n"
@@ -114,12 +91,50 @@ static int read_spec(struct request *req)
 	return CLI_MET;
 }
 
+/* The name of a backend, and none that --allow-drop-caches has to allow first. */
+static bool check_backend(const struct request *req)
+{
+	char names[256] = "", shown[64];
+	size_t len = 0;
+
+	for (size_t i = 0; i < nr_backend_count(); i++) {
+		if (!strcmp(nr_backend_name(i), req->backend)) {
+			if (strcmp(req->backend, "drop_caches") || req->allow_drop_caches)
+				return true;
+			complain("--backend drop_caches empties the whole host's cache; it needs "
+				 "--allow-drop-caches");
+			return false;
+		}
+		if (len < sizeof(names))
+			len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
+						i ? ", " : "", nr_backend_name(i));
+	}
+	complain("--backend: '%s' is none of %s", printable(req->backend, shown, sizeof(shown)),
+		 names);
+	return false;
+}
+
+static bool add_files_from(struct request *req, const char *path)
+{
+	char shown[64];
+
+	if (*path != '/') {
+		complain("--files-from: '%s' is not an absolute path",
+			 printable(path, shown, sizeof(shown)));
+		return false;
+	}
+	req->files_from[req->nfiles_from++] = path;
+	return true;
+}
+
 static int parse_arguments(int argc, char **argv, struct request *req)
 {
-	enum { OPT_ALLOW_DROP_CACHES = 256 };
+	enum { OPT_ALLOW_DROP_CACHES = 256, OPT_BACKEND, OPT_FILES_FROM };
 	static const struct option options[] = {
 		{ "allow-drop-caches", no_argument, NULL, OPT_ALLOW_DROP_CACHES },
+		{ "backend", required_argument, NULL, OPT_BACKEND },
 		{ "dry-run", no_argument, NULL, 'n' },
+		{ "files-from", required_argument, NULL, OPT_FILES_FROM },
 		{ "help", no_argument, NULL, 'h' },
 		{ "json", no_argument, NULL, 'J' },
 		{ "nodes", required_argument, NULL, 'N' },
@@ -128,10 +143,20 @@ static int parse_arguments(int argc, char **argv, struct request *req)
 	};
 	int c;
 
+	req->files_from = calloc((size_t)argc, sizeof(*req->files_from));
+	if (!req->files_from)
+		return failed(-ENOMEM, "arguments");
 	while ((c = getopt_long(argc, argv, "hJN:ns:", options, NULL)) != -1) {
 		switch (c) {
 		case OPT_ALLOW_DROP_CACHES:
 			req->allow_drop_caches = true;
+			break;
+		case OPT_BACKEND:
+			req->backend = optarg;
+			break;
+		case OPT_FILES_FROM:
+			if (!add_files_from(req, optarg))
+				return usage_error("flush");
 			break;
 		case 'h':
 			usage();
@@ -162,11 +187,14 @@ static int parse_arguments(int argc, char **argv, struct request *req)
 	}
 	if (req->nodes && !check_list("--nodes", req->nodes, NR_MAX_NODES))
 		return usage_error("flush");
+	if (req->backend && !check_backend(req))
+		return usage_error("flush");
 	return read_spec(req);
 }
 
-/* What the kernel lacks, in the backends' own words, for the first NUMA node that had none. */
-static void explain_no_backend(struct nr_ctx *ctx, const struct nr_result *result)
+/* Why no backend could be used, in their own words, for the first NUMA node that had none. */
+static void explain_no_backend(struct nr_ctx *ctx, const struct request *req,
+			       const struct nr_result *result)
 {
 	for (size_t i = 0; i < nr_result_count(result); i++) {
 		const struct nr_result_node *node = nr_result_at(result, i);
@@ -174,14 +202,18 @@ static void explain_no_backend(struct nr_ctx *ctx, const struct nr_result *resul
 
 		if (node->stop != NR_STOP_NO_BACKEND)
 			continue;
-		complain(
-			"NUMA node %d: no backend; Linux 6.17 and later have sysfs, patched kernels "
-			"have syscall, every kernel has drop_caches (the whole host, with "
-			"--allow-drop-caches)",
-			node->plan.nid);
-		for (size_t b = 0; b < nr_backend_count(); b++)
-			if (!nr_backend_probe(ctx, b, node->plan.nid, &info) && info.error)
+		complain("NUMA node %d: no backend can be used", node->plan.nid);
+		for (size_t b = 0; b < nr_backend_count(); b++) {
+			if (req->backend && strcmp(req->backend, nr_backend_name(b)))
+				continue;
+			if (nr_backend_probe(ctx, b, node->plan.nid, &info))
+				continue;
+			if (info.error)
 				complain("  %s: %s", info.name, info.why);
+			else if (info.whole_host && !req->allow_drop_caches)
+				complain("  %s: the whole host, only with --allow-drop-caches",
+					 info.name);
+		}
 		return;
 	}
 }
@@ -226,16 +258,18 @@ static int run(struct nr_ctx *ctx, const struct request *req, struct nr_binding 
 	struct nr_options opt = {
 		.dry_run = req->dry_run,
 		.allow_drop_caches = req->allow_drop_caches,
+		.backend = req->backend,
+		.files_from = req->files_from,
+		.nfiles_from = req->nfiles_from,
 	};
 	struct nr_result *result = NULL;
 	int rc, code;
 
 	if (isatty(STDERR_FILENO) && req->spec->verbosity != NR_VERBOSITY_QUIET)
 		opt.progress = on_progress;
-	running = ctx;
-	catch_signals();
+	cancel_on_signals(ctx);
 	rc = nr_run(ctx, req->spec, binding, 0, &opt, &result);
-	running = NULL;
+	cancel_on_signals(NULL);
 	progress_clear();
 	if (!result) {
 		if (rc != -ERANGE)
@@ -243,9 +277,8 @@ static int run(struct nr_ctx *ctx, const struct request *req, struct nr_binding 
 		complain("SPEC: 'nodes=' has a NUMA node that is not in --nodes or has no memory");
 		return usage_error("flush");
 	}
-	if (cancelled)
-		complain("cancelled by signal %d (%s)", (int)cancelled, strsignal(cancelled));
-	explain_no_backend(ctx, result);
+	was_cancelled();
+	explain_no_backend(ctx, req, result);
 	rc = print_report(req, result);
 	code = rc < 0 ? failed(rc, "report") : exit_code(req, result);
 	nr_result_free(result);
@@ -290,5 +323,6 @@ int cmd_flush(int argc, char **argv)
 		code = flush(&req);
 	}
 	nr_spec_free(req.spec);
+	free(req.files_from);
 	return code;
 }

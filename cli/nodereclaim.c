@@ -21,6 +21,8 @@ struct command {
 static const struct command commands[] = {
 	{ "status", "show what each NUMA node's memory holds", cmd_status },
 	{ "flush", "drop clean page cache of NUMA nodes", cmd_flush },
+	{ "cache", "show which files hold page cache on which NUMA node", cmd_cache },
+	{ "drop", "drop the page cache of files", cmd_drop },
 	{ "backends", "show what this kernel can do, and why not", cmd_backends },
 	{ "doctor", "check that everything is in place", cmd_doctor },
 };

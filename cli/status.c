@@ -18,6 +18,59 @@
 #define BAR_WIDTH_MIN 10
 #define BAR_WIDTH_PLAIN 20 /* when not on a terminal */
 
+enum { KIND_NODE, KIND_CPUS, KIND_SERVES, KIND_ZONES, KIND_COUNTER, KIND_BAR };
+
+#define COUNTER(id, def, text)                                                                     \
+	{                                                                                          \
+		NULL, text, KIND_COUNTER, id, def, false                                           \
+	}
+static const struct column columns[] = {
+	{ "NODE", "number of the NUMA node", KIND_NODE, 0, true, false },
+	{ "CPUS", "online CPUs of the NUMA node itself", KIND_CPUS, 0, true, false },
+	{ "SERVES",
+	  "online CPUs whose local memory this is: its own, and those of nearby NUMA\n"
+	  "nodes without memory; with --cpus, how many of the list's",
+	  KIND_SERVES, 0, false, false },
+	{ "ZONES", "memory zones; Movable alone is memory beside the CPUs (CXL, hot-plugged)",
+	  KIND_ZONES, 0, false, false },
+	COUNTER(NR_TOTAL, true, "memory that the kernel manages"),
+	COUNTER(NR_FREE, true, "free memory"),
+	COUNTER(NR_ALLOCATABLE, true,
+		"free above the low watermarks and reserves: what a job gets before\n"
+		"the kernel goes to another NUMA node"),
+	COUNTER(NR_FREE_BLOCKS, false, "free in whole huge-page blocks"),
+	COUNTER(NR_CLEAN, true,
+		"clean cache: file pages that are unmapped and clean, what flush drops"),
+	COUNTER(NR_DIRTY_PAGES, true, "file pages that wait to be written"),
+	COUNTER(NR_WRITEBACK, false, "file pages that are being written"),
+	COUNTER(NR_MAPPED, true, "file and shmem pages mapped by processes"),
+	COUNTER(NR_SHMEM, true, "tmpfs, /dev/shm and other shared memory"),
+	COUNTER(NR_ANON, true, "anonymous memory of processes"),
+	COUNTER(NR_ANON_HUGE, false, "anonymous memory in transparent huge pages"),
+	COUNTER(NR_MLOCKED, false, "locked by processes"),
+	COUNTER(NR_UNEVICTABLE, false, "not evictable: locked, ramfs, locked shmem"),
+	COUNTER(NR_FILE, false, "page cache with shmem and swap cache"),
+	COUNTER(NR_ACTIVE_FILE, false, "file pages in recent use"),
+	COUNTER(NR_INACTIVE_FILE, false, "file pages not in recent use"),
+	COUNTER(NR_ACTIVE_ANON, false, "anonymous and shmem pages in recent use"),
+	COUNTER(NR_INACTIVE_ANON, false, "anonymous and shmem pages not in recent use"),
+	COUNTER(NR_SWAP_CACHED, false, "anonymous pages that are in swap as well"),
+	COUNTER(NR_SLAB_RECLAIMABLE, false,
+		"kernel objects that can be dropped (dentries, inodes)"),
+	COUNTER(NR_SLAB_UNRECLAIMABLE, false, "kernel objects that cannot"),
+	COUNTER(NR_PAGE_TABLES, false, "page tables of processes"),
+	COUNTER(NR_KERNEL_STACK, false, "kernel stacks of threads"),
+	COUNTER(NR_HUGE_TOTAL, false, "huge-page pools, all sizes"),
+	COUNTER(NR_HUGE_FREE, false, "huge-page pools, what is not in use"),
+	COUNTER(NR_PER_CPU, false, "free, but on the lists of single CPUs; not part of FREE"),
+	COUNTER(NR_UNACCOUNTED, false,
+		"in none of the classes: drivers, file systems, kernel modules"),
+	{ "BAR", "held, clean cache and free as a bar; not in JSON unless named", KIND_BAR, 0,
+	  false, true },
+};
+_Static_assert(ARRAY_SIZE(columns) == NR_COUNTERS + 5, "every counter has a column");
+static const struct column_table status_columns = { columns, ARRAY_SIZE(columns) };
+
 struct settings {
 	bool json, bytes, raw, noheadings;
 	unsigned int bar_width;
@@ -47,7 +100,7 @@ static void usage(void)
 	      "\n"
 	      "Columns:\n",
 	      stdout);
-	columns_help();
+	columns_help(&status_columns);
 }
 
 static void zones_text(const struct nr_node *node, char buf[ZONES_SIZE])
@@ -118,7 +171,7 @@ static int add_row(struct libscols_table *table, const struct selection *sel,
 		const char *shown = text;
 		int rc;
 
-		cell_text(set, &columns[sel->id[i]], node, text);
+		cell_text(set, selected(sel, i), node, text);
 		if (!*text) /* JSON has null for what is not there */
 			shown = set->json ? NULL : "-";
 		rc = scols_line_set_data(line, i, shown);
@@ -139,7 +192,7 @@ static struct libscols_table *new_table(const struct selection *sel, const struc
 	scols_table_enable_raw(table, set->raw);
 	scols_table_enable_noheadings(table, set->noheadings);
 	for (size_t i = 0; i < sel->n; i++) {
-		const struct column *col = &columns[sel->id[i]];
+		const struct column *col = selected(sel, i);
 		bool number = col->kind != KIND_ZONES && col->kind != KIND_BAR;
 		struct libscols_column *c;
 		char name[COLUMN_NAME_SIZE];
@@ -170,7 +223,7 @@ static unsigned int room_for_bar(const struct selection *sel, const struct setti
 	size_t used = 0;
 
 	for (size_t i = 0; i < sel->n; i++) {
-		const struct column *col = &columns[sel->id[i]];
+		const struct column *col = selected(sel, i);
 		size_t widest;
 
 		if (col->kind == KIND_BAR)
@@ -207,7 +260,7 @@ static int print_table(struct selection *sel, struct settings *set, bool add_bar
 		set->bar_width = room_for_bar(sel, set, snap, scols_table_get_termwidth(table));
 		scols_unref_table(table);
 		if (add_bar && set->bar_width >= BAR_WIDTH_MIN)
-			select_bar(sel);
+			select_kind(sel, KIND_BAR);
 		else if (set->bar_width < BAR_WIDTH_MIN)
 			set->bar_width = BAR_WIDTH_MIN;
 	}
@@ -281,7 +334,7 @@ int cmd_status(int argc, char **argv)
 		{ NULL, 0, NULL, 0 },
 	};
 	const char *cpus = NULL, *output = NULL, *sysroot = NULL;
-	struct selection sel = { 0 };
+	struct selection sel = { .table = &status_columns };
 	struct settings set = { 0 };
 	bool all = false, add_bar;
 	struct nr_ctx *ctx;
@@ -326,20 +379,10 @@ int cmd_status(int argc, char **argv)
 		complain("--json and --raw exclude each other");
 		return usage_error("status");
 	}
-	if (all && output) {
-		complain("--output and --output-all exclude each other");
-		return usage_error("status");
-	}
 	if (cpus && !check_list("--cpus", cpus, NR_MAX_CPUS))
 		return usage_error("status");
-	if (output) {
-		if (!select_text(&sel, output))
-			return usage_error("status");
-	} else if (all || set.json) {
-		select_all(&sel);
-	} else {
-		select_default(&sel);
-	}
+	if (!select_options(&sel, output, all, set.json))
+		return usage_error("status");
 	add_bar = !output || *output == '+';
 
 	code = open_context(sysroot, LOG_WARNING, &ctx);

@@ -146,6 +146,41 @@ verdicts() {
 	fails 2 "'2G'"
 }
 
+@test "--backend: one that there is, and drop_caches only if it is allowed" {
+	local name names
+	names=$("$nodereclaim" backends --sysroot "$roots/cxl" --json | jq -r '[.backends[].name] | unique | .[]')
+	for name in $names; do
+		nr flush -n -s "$roots/cxl" --backend "$name" --allow-drop-caches 1G
+		[ "$status" -ne 2 ]
+		[ -z "$stderr" ]
+	done
+	nr flush -n -s "$roots/cxl" --backend drop_caches 1G
+	fails 2 --allow-drop-caches
+	nr flush -n -s "$roots/cxl" --backend $'fr\eob' 1G
+	fails 2 "'fr?ob'"
+	for name in $names; do
+		[[ $stderr == *"$name"* ]]
+	done
+	nr flush -n -s "$roots/cxl" --backend "" 1G
+	fails 2 --backend
+	nr flush -n -s "$roots/cxl" --backend SYSFS 1G
+	fails 2 SYSFS
+}
+
+@test "--files-from: absolute paths, several of them" {
+	nr flush -n -s "$roots/cxl" --files-from /scratch --files-from /tmp 1K
+	ends 0
+	for path in scratch ./scratch "" ..; do
+		nr flush -n -s "$roots/cxl" --files-from /tmp --files-from "$path" 1K
+		fails 2 --files-from
+	done
+}
+
+@test "JSON has what each backend freed" {
+	plan cxl 1G
+	jq -e '.nodes | all(.by | has("sysfs") and has("drop_caches") and all(. == 0))' <<<"$output"
+}
+
 @test "help: the items, as srun --node-reclaim=help has them" {
 	nr flush help
 	ends 0
