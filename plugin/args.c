@@ -66,14 +66,37 @@ static int parse_helper(struct nrp_args *args, const char *arg, const char *valu
 	return 0;
 }
 
+static int parse_backend(struct nrp_args *args, const char *arg, const char *value)
+{
+	size_t i;
+
+	for (i = 0; nr_backend_name(i); i++) {
+		if (strcmp(nr_backend_name(i), value))
+			continue;
+		args->backend = value;
+		return 0;
+	}
+	return bad(args, arg, "no such backend; \"nodereclaim backends\" lists them");
+}
+
+static int parse_files_from(struct nrp_args *args, const char *arg, const char *value)
+{
+	struct nr_paths *paths;
+
+	if (nr_paths_parse(value, &paths))
+		return bad(args, arg, "allowed: absolute paths, such as /scratch,/tmp");
+	nr_paths_free(paths);
+	args->files_from = value;
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int (*parse)(struct nrp_args *args, const char *arg, const char *value);
 } table[] = {
-	{ "default", parse_default },
-	{ "max_timeout", parse_max_timeout },
-	{ "allow", parse_allow },
-	{ "helper", parse_helper },
+	{ "default", parse_default }, { "max_timeout", parse_max_timeout },
+	{ "allow", parse_allow },     { "helper", parse_helper },
+	{ "backend", parse_backend }, { "files_from", parse_files_from },
 };
 #define TABLE (sizeof(table) / sizeof(*table))
 
@@ -92,7 +115,7 @@ static int parse_one(struct nrp_args *args, const char *arg, unsigned int *seen)
 	}
 	return bad(args, arg,
 		   "unknown; allowed: default=SPEC, max_timeout=SECONDS, allow=ITEMS, "
-		   "helper=PATH");
+		   "helper=PATH, backend=NAME, files_from=PATHS");
 }
 
 int nrp_args_parse(struct nrp_args *args, int argc, char **argv)

@@ -234,8 +234,11 @@ static void run(const struct nrp_request *request, const char *path, struct repl
 		struct nrp_answer *answer)
 {
 	char spec[NR_SPEC_MAX + 16], given[48], cpus[32], job[32], step[64], timeout[32];
-	char *const argv[] = { "nodereclaim-step", spec, given, cpus, job, step, timeout, NULL };
-	int fd[2], err;
+	char backend[64], files_from[NR_PATHS_TEXT_MAX + 16];
+	char *argv[] = {
+		"nodereclaim-step", spec, given, cpus, job, step, timeout, NULL, NULL, NULL
+	};
+	int fd[2], argc = 7, err;
 	pid_t pid;
 
 	snprintf(spec, sizeof(spec), "--spec=%s", request->spec);
@@ -244,6 +247,14 @@ static void run(const struct nrp_request *request, const char *path, struct repl
 	snprintf(job, sizeof(job), "--job=%" PRIu32, request->job);
 	snprintf(step, sizeof(step), "--step=%s", request->step);
 	snprintf(timeout, sizeof(timeout), "--timeout=%u", request->timeout);
+	if (request->backend) {
+		snprintf(backend, sizeof(backend), "--backend=%s", request->backend);
+		argv[argc++] = backend;
+	}
+	if (request->files_from) {
+		snprintf(files_from, sizeof(files_from), "--files-from=%s", request->files_from);
+		argv[argc++] = files_from;
+	}
 
 	if (pipe2(fd, O_CLOEXEC)) {
 		no_result(answer, "no pipe for %s: %s", request->helper, strerror(errno));

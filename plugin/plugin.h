@@ -25,6 +25,8 @@ struct nrp_args {
 	const char *helper;	  /* absolute path */
 	unsigned int max_timeout; /* seconds */
 	unsigned int allow;	  /* enum nr_item bits that users may ask for */
+	const char *backend;	  /* NULL: the best that there is */
+	const char *files_from;	  /* nr_paths_parse(); NULL: none */
 	bool off;		  /* an argument is bad, error says which */
 	char error[NRP_ERR];
 };
@@ -99,7 +101,8 @@ struct nrp_request {
 	uint32_t cpus;	   /* that the job has on this host, as Slurm counts; 0: not known */
 	uint32_t job;
 	const char *step;
-	unsigned int timeout; /* seconds */
+	unsigned int timeout;		  /* seconds */
+	const char *backend, *files_from; /* NULL: not given */
 };
 
 struct nrp_answer {

@@ -75,6 +75,8 @@ static void run_helper(spank_t spank, const char *text, uint32_t step)
 		.spec = text,
 		.step = step_name(step, name, sizeof(name)),
 		.timeout = spec->timeout,
+		.backend = args.backend,
+		.files_from = args.files_from,
 	};
 	uint16_t cpus; /* its type in spank.h */
 

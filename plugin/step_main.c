@@ -35,6 +35,8 @@ struct request {
 	uint64_t cpus; /* 0: not known */
 	uint64_t job;
 	uint64_t timeout; /* seconds */
+	const char *backend;
+	struct nr_paths *files_from;
 };
 
 static _Noreturn void not_for_you(void)
@@ -72,9 +74,11 @@ static bool read_arguments(int argc, char **argv, struct request *request)
 		{ "job", required_argument, NULL, 'j' },
 		{ "step", required_argument, NULL, 'p' },
 		{ "timeout", required_argument, NULL, 't' },
+		{ "backend", required_argument, NULL, 'b' },
+		{ "files-from", required_argument, NULL, 'f' },
 		{ 0 },
 	};
-	unsigned int seen = 0;
+	unsigned int seen = 0, optional = 0;
 	bool good = true;
 	int c;
 
@@ -100,13 +104,23 @@ static bool read_arguments(int argc, char **argv, struct request *request)
 		case 't':
 			good = read_number(optarg, 1, NR_TIMEOUT_MAX, &request->timeout);
 			break;
+		case 'b':
+			good = !request->backend;
+			request->backend = optarg;
+			optional++;
+			break;
+		case 'f':
+			good = !request->files_from &&
+			       !nr_paths_parse(optarg, &request->files_from);
+			optional++;
+			break;
 		default:
 			return false;
 		}
 		seen++;
 	}
-	/* The plugin gives each of them once */
-	return good && optind == argc && seen == 6 && request->spec && request->step &&
+	/* The plugin gives each of the others once */
+	return good && optind == argc && seen - optional == 6 && request->spec && request->step &&
 	       request->timeout;
 }
 
@@ -228,7 +242,13 @@ static bool confined(const struct nr_binding *binding, const struct request *req
 
 static int reclaim(struct nr_ctx *ctx, const struct nr_spec *spec, struct request *request)
 {
-	const struct nr_options options = { .timeout_ms = (unsigned int)request->timeout * 1000 };
+	const struct nr_paths *files_from = request->files_from;
+	const struct nr_options options = {
+		.timeout_ms = (unsigned int)request->timeout * 1000,
+		.backend = request->backend,
+		.files_from = files_from ? files_from->path : NULL,
+		.nfiles_from = files_from ? files_from->n : 0,
+	};
 	struct nr_binding *binding = NULL;
 	struct nr_result *result = NULL;
 	char nodes[128], *line = NULL;
@@ -286,5 +306,6 @@ int main(int argc, char **argv)
 		nr_close(ctx);
 	}
 	nr_spec_free(spec);
+	nr_paths_free(request.files_from);
 	return rc;
 }

@@ -66,7 +66,9 @@ struct config {
 		uint32_t max_timeout;	    /* seconds, 0: no limit but the deadline */
 		uint32_t cpus; /* of the host as Slurm counts them, 0: its online CPUs */
 		bool drop_caches;
-		uint32_t deadline; /* seconds */
+		const char *backend;	     /* static; NULL: the best that there is */
+		struct nr_paths *files_from; /* NULL: none */
+		uint32_t deadline;	     /* seconds */
 	} prolog;
 	struct {
 		bool report;

@@ -73,6 +73,34 @@ static const char *set_drop_caches(struct config *config, const char *value)
 	return set_choice(&config->prolog.drop_caches, value, "no", "yes") ? NULL : "yes, no";
 }
 
+static const char *set_backend(struct config *config, const char *value)
+{
+	static char names[128];
+	size_t used = 0;
+
+	for (size_t i = 0; nr_backend_name(i); i++) {
+		if (!strcmp(nr_backend_name(i), value)) {
+			config->prolog.backend = nr_backend_name(i);
+			return NULL;
+		}
+		if (used < sizeof(names))
+			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
+						 i ? ", " : "", nr_backend_name(i));
+	}
+	return names;
+}
+
+static const char *set_files_from(struct config *config, const char *value)
+{
+	struct nr_paths *paths;
+
+	if (nr_paths_parse(value, &paths))
+		return "absolute paths, such as /scratch,/tmp";
+	nr_paths_free(config->prolog.files_from);
+	config->prolog.files_from = paths;
+	return NULL;
+}
+
 static const char *set_report(struct config *config, const char *value)
 {
 	return set_choice(&config->epilog.report, value, "no", "yes") ? NULL : "yes, no";
@@ -184,6 +212,8 @@ static const struct key keys[] = {
 	{ "prolog", "max_timeout", set_max_timeout },
 	{ "prolog", "cpus", set_cpus },
 	{ "prolog", "drop_caches", set_drop_caches },
+	{ "prolog", "backend", set_backend },
+	{ "prolog", "files_from", set_files_from },
 	{ "prolog", "deadline", set_prolog_deadline },
 	{ "epilog", "report", set_report },
 	{ "epilog", "deadline", set_epilog_deadline },

@@ -91,9 +91,16 @@ static uint32_t host_cpus(const struct config *config, const struct nr_binding *
 static void reclaim(const struct work *work, struct nr_ctx *ctx, const struct nr_spec *spec,
 		    struct nr_binding *binding)
 {
-	struct nr_options options = { .timeout_ms = timeout_ms(work, spec),
-				      .dry_run = work->sysroot != NULL,
-				      .allow_drop_caches = work->config->prolog.drop_caches };
+	const struct config *config = work->config;
+	const struct nr_paths *files_from = config->prolog.files_from;
+	struct nr_options options = {
+		.timeout_ms = timeout_ms(work, spec),
+		.dry_run = work->sysroot != NULL,
+		.allow_drop_caches = config->prolog.drop_caches,
+		.backend = config->prolog.backend,
+		.files_from = files_from ? files_from->path : NULL,
+		.nfiles_from = files_from ? files_from->n : 0,
+	};
 	struct nr_result *result = NULL;
 	char *line = NULL;
 	int error;

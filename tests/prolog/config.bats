@@ -22,6 +22,7 @@ refused() {
 @test "every key is accepted without a word" {
 	config '[prolog]' 'enable = whole-host' 'default=50%,timeout=10' 'allow = auto,size' \
 		'max_timeout = 20' 'cpus = 4' 'drop_caches = no' 'deadline = 25' \
+		'backend = sysfs' 'files_from = /scratch,/tmp' \
 		'[epilog]' 'report = no' 'deadline=2' '[log]' 'level = info'
 	start "$epilog"
 	ends_well
@@ -99,7 +100,8 @@ refused() {
 	local n
 	local bad=('enable = yes' 'enable =' 'default =' 'default = 5X' 'allow = siez' 'allow =' 'allow = auto,'
 		'max_timeout = 0' 'max_timeout = 3601' 'max_timeout = -1' 'max_timeout = 5s' 'max_timeout = 99999999999'
-		'cpus = 0' 'cpus = 8193' 'cpus = 0x2' 'drop_caches = 1' 'deadline = 1' 'deadline = 3601' 'deadline = ')
+		'cpus = 0' 'cpus = 8193' 'cpus = 0x2' 'drop_caches = 1' 'deadline = 1' 'deadline = 3601' 'deadline = '
+		'backend = fast' 'backend =' 'files_from =' 'files_from = tmp' 'files_from = /tmp/../etc' 'files_from = /')
 	config '[prolog]' "${bad[@]}" '[epilog]' 'report = maybe' 'deadline = 1' '[log]' 'level = loud'
 	start "$epilog"
 	ends_well
@@ -109,6 +111,8 @@ refused() {
 	says 'of enable, ignored; allowed: whole-host, no'
 	says 'of allow, so what users ask for is not served; allowed: any, or a list of auto, size, all, nodes, '
 	says 'of deadline, ignored; allowed: 2 to 3600 seconds'
+	says 'of backend, ignored; allowed: syscall, sysfs, '
+	says 'of files_from, ignored; allowed: absolute paths, such as /scratch,/tmp'
 	says 'bad value "maybe" of report, ignored; allowed: yes, no'
 	says 'bad value "loud" of level, ignored; allowed: err, warning, notice, info, debug'
 }
