@@ -138,8 +138,8 @@ local_percent() {
 	echo $((100 * $(pages "$1" "$2") / $(sed -n 's/^pages=//p' "$2")))
 }
 
-# System calls that strace knows by number only, those of Linux 6.1 and later among them; and a mode
-# flag of a memory policy that has no name.
+# System calls that strace knows by number only, those of Linux 6.1 and later among them, but for
+# cachestat (451); and a mode flag of a memory policy that has no name.
 unknown_calls() {
-	grep -E ' syscall_0x|mempolicy\(.*\|0x|mempolicy\(0x' "$@" || true
+	grep -E ' syscall_0x|mempolicy\(.*\|0x|mempolicy\(0x' "$@" | grep -vE ' syscall_0x1c3[( ]' || true
 }
