@@ -33,7 +33,7 @@
 #define MAPPED_FEW (32 * MIB)
 #define SWAP_NOISE MIB
 #define IDLE_ASLEEP 20 /* looks in a row, a ms apart, that kswapd has not done anything in */
-#define IDLE_MAX 300   /* looks in a row, a ms apart, without anything freed: it will not */
+#define IDLE_MAX 2000  /* looks in a row, a ms apart, without anything freed: it will not */
 #define RELEASE_PART 5 /* this part of the time is kept for giving back */
 
 struct pressure {
