@@ -54,11 +54,12 @@ int nr_sys_folder(struct nr_ctx *ctx, const char *fmt, ...) NR_PRINTF(2, 3);
 /* An O_PATH descriptor of what a link of a process's fd/ or map_files/ stands for: also of files
  * that are deleted or in other mount namespaces. */
 int nr_sys_target(int folder, const char *name);
-/* Opens what an O_PATH descriptor stands for; which the caller knows to be harmless. */
-int nr_sys_reopen(struct nr_ctx *ctx, int pathfd, int flags);
+/* @fds is nr_sys_folder() of proc/self/fd. Opens what an O_PATH descriptor stands for; which the
+ * caller knows to be harmless. */
+int nr_sys_reopen(int fds, int pathfd, int flags);
 /* A descriptor of the process's own /proc/self/pagemap, or -errno. */
 int nr_sys_pagemap(struct nr_ctx *ctx);
-bool nr_sys_may_write(struct nr_ctx *ctx, int pathfd); /* to what it stands for */
+bool nr_sys_may_write(int fds, int pathfd); /* to what it stands for */
 
 /* Calls @fn for each line, without its newline and not NUL-terminated. */
 typedef void (*nr_line_fn)(void *data, const char *line, size_t len);
@@ -131,6 +132,7 @@ struct nr_backend {
 	const char *name;
 	bool whole_host;
 	bool at_once; /* reclaim() is asked for all of it: it goes and looks in steps of its own */
+	bool coarse;  /* frees in large pieces and by few CPUs, on whose lists much then waits */
 	/* 0 or -errno; fills @why. */
 	int (*probe)(struct nr_ctx *ctx, int nid, char *why, size_t size);
 	/* The most that it may be asked to free of @node without harm, bytes. */
@@ -160,6 +162,9 @@ struct nr_plan {
  * cache were free. */
 uint64_t nr_plan_allocatable(const struct nr_node *node, const struct nr_binding *binding,
 			     uint64_t need, uint64_t freed);
+/* What of that is on the lists of the job's CPUs. */
+uint64_t nr_plan_on_lists(const struct nr_node *node, const struct nr_binding *binding,
+			  uint64_t need);
 /* Bytes to free so that @need and @extra more are allocatable; may be more than there is cache. */
 uint64_t nr_plan_to_free(const struct nr_node *node, const struct nr_binding *binding,
 			 uint64_t need, uint64_t extra);
@@ -178,7 +183,7 @@ struct nr_work {
 	size_t n;
 	struct nr_result_node *node; /* plan is filled in, the rest is done */
 	uint64_t all_to_free;
-	struct nr_candidates *candidates; /* backend_files.c: made at its first use */
+	struct nr_files_state *files; /* backend_files.c: made at its first use */
 	/* Shared by the threads */
 	atomic_size_t next;
 	pthread_mutex_t lock;
@@ -245,15 +250,16 @@ struct nr_tally {
 struct nr_file_work {
 	int fd; /* a regular file, for reading, of which the kernel tells what is cached */
 	uint64_t size;
-	uint64_t at; /* where it begins, and has ended; a multiple of NR_FILE_CUT pages */
+	uint64_t at; /* where it begins, a multiple of NR_FILE_CUT pages, and where it has ended */
 	const struct bitmask *drop;  /* NUMA nodes; NULL: only look */
-	_Atomic uint64_t *budget;    /* drop no more than this, bytes; NULL: all */
+	uint64_t *allow;	     /* of each NUMA node drop no more than this, counted down, but
+				      * for the rest of a folio; bytes; NULL: all */
 	bool in_use;		     /* others may have it mapped */
 	bool sync;		     /* write back first */
 	uint64_t deadline;	     /* nr_now() */
 	const atomic_bool *stop;     /* ends it early */
 	struct nr_tally cache, left; /* result, also of a part */
-	bool more;		     /* the budget ended before the file's pages did */
+	uint64_t rest;		     /* from here on allow has left something; else UINT64_MAX */
 	int error;		     /* of a group */
 };
 /* Files of NR_GROUP_PAGES or less in all, each from its start; sets error of each, as below. What
@@ -264,18 +270,22 @@ void nr_file_group(struct nr_tools *tools, struct nr_file_work *const *works, si
 /* 0, -ETIME, -EPERM, -errno of mmap(2), mincore(2), move_pages(2) or sync_file_range(2). */
 int nr_file_cache(struct nr_tools *tools, struct nr_file_work *work);
 
-/* walk.c, walk_tree.c, walk_file.c: finds files and works on them in threads of its own. */
+/* walk*.c: finds files and works on them in threads of its own. */
 struct nr_walk;
 struct nr_walk_options {
 	const char *const *paths; /* live until nr_walk_end() */
 	size_t npaths;
-	bool addresses;		/* paths are nr_walked.address */
-	const uint64_t *starts; /* with addresses: of each, the byte from which it counts */
+	bool addresses; /* paths are nr_walked.address */
+	/* With addresses, of each: the byte from which it counts, and how much of it may go */
+	const uint64_t *starts, *bounds;
 	bool open;
-	pid_t pid;		    /* 0: all but the own process */
-	bool survey;		    /* only find: opens no file */
-	const struct bitmask *drop; /* copied */
-	uint64_t budget;	    /* drop about this much, then end; 0: all */
+	pid_t pid;		      /* 0: all but the own process */
+	bool survey;		      /* only find: opens no file */
+	const struct nr_inodes *skip; /* files that are no part of it; lives as paths do */
+	const struct bitmask *drop;   /* copied */
+	/* With addresses, of each NUMA node: drop this much, less than a folio more, then end;
+	 * bytes. As if one file were worked on after the other. Copied; NULL: all */
+	const uint64_t *budget;
 	bool sync;
 	uint64_t timeout;	    /* for a file, ns */
 	const struct bitmask *cpus; /* where its threads run; copied; NULL: as the caller */
@@ -292,9 +302,9 @@ struct nr_walked {
 	const char *why;
 	uint64_t dev, ino;
 	uint64_t end; /* the file was worked on up to here; bytes */
-	bool more;    /* the budget ended before the file's pages did */
 	struct nr_tally cache, left;
-	uint64_t values[]; /* their node[] */
+	uint64_t *allow;   /* what was left of the budget that it got; of each NUMA node */
+	uint64_t values[]; /* these and their node[] */
 };
 int nr_walk_start(struct nr_ctx *ctx, const struct nr_walk_options *options, struct nr_walk **out);
 /* Waits for the next file, until @deadline (nr_now()) or a cancel. Returns 1 with *@item, which
@@ -305,6 +315,8 @@ int nr_walk_next(struct nr_walk *walk, struct nr_ctx *ctx, uint64_t deadline,
 /* Ends it early too; NULL is allowed. */
 void nr_walk_end(struct nr_walk *walk);
 unsigned int nr_walk_nodes(const struct nr_walk *walk); /* length of nr_tally.node */
+/* With addresses: how many of the paths have been begun, which are the first ones. */
+size_t nr_walk_begun(struct nr_walk *walk);
 
 /* inodes.c: a set of files, up to a bound: what does not fit in is not remembered. */
 struct nr_inodes {
@@ -316,8 +328,8 @@ bool nr_inodes_add(struct nr_inodes *set, uint64_t dev, uint64_t ino);
 bool nr_inodes_has(const struct nr_inodes *set, uint64_t dev, uint64_t ino);
 void nr_inodes_clear(struct nr_inodes *set);
 
-/* backend_files.c */
-void nr_candidates_free(struct nr_candidates *candidates);
+/* backend_files.c; NULL is allowed */
+void nr_files_state_free(struct nr_files_state *files);
 
 /* run.c */
 struct nr_result {

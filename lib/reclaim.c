@@ -549,7 +549,7 @@ int nr_reclaim(struct nr_work *work)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	for (i = 0; i < started; i++)
 		pthread_join(threads[i], NULL);
-	nr_candidates_free(work->candidates);
+	nr_files_state_free(work->files);
 	pthread_mutex_destroy(&work->lock);
 	return started ? 0 : -err;
 }

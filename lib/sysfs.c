@@ -338,13 +338,13 @@ int nr_sys_target(int folder, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-int nr_sys_reopen(struct nr_ctx *ctx, int pathfd, int flags)
+int nr_sys_reopen(int fds, int pathfd, int flags)
 {
-	char path[NR_PATH_MAX];
+	char name[16];
 	int fd;
 
-	snprintf(path, sizeof(path), "proc/self/fd/%d", pathfd);
-	fd = openat(ctx->rootfd, path, flags | O_CLOEXEC);
+	snprintf(name, sizeof(name), "%d", pathfd);
+	fd = openat(fds, name, flags | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 
@@ -353,12 +353,12 @@ int nr_sys_pagemap(struct nr_ctx *ctx)
 	return open_regular(ctx, "proc/self/pagemap", O_RDONLY);
 }
 
-bool nr_sys_may_write(struct nr_ctx *ctx, int pathfd)
+bool nr_sys_may_write(int fds, int pathfd)
 {
-	char path[NR_PATH_MAX];
+	char name[16];
 
-	snprintf(path, sizeof(path), "proc/self/fd/%d", pathfd);
-	return faccessat(ctx->rootfd, path, W_OK, AT_EACCESS) == 0;
+	snprintf(name, sizeof(name), "%d", pathfd);
+	return faccessat(fds, name, W_OK, AT_EACCESS) == 0;
 }
 
 int nr_sys_list(struct nr_ctx *ctx, int (*fn)(void *data, const char *name), void *data,

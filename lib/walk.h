@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A walk over files, as its own files see it (walk.c, walk_tree.c, walk_file.c); others use
- * nr_walk_*() of internal.h.
+ * A walk over files, as its own files see it (walk*.c); others use nr_walk_*() of internal.h.
  *
  * Workers take files from a queue. When it runs low one of them, the scout, goes on in the folders
  * and fills it. Every call of the kernel on a file or folder may hang (FUSE, NFS), so whoever waits
@@ -24,6 +23,7 @@
 #define NR_WALK_LOST 8	    /* workers that may be given up before the walk ends */
 #define NR_WALK_LEVELS 128  /* folders in folders, each with an open descriptor */
 #define NR_WALK_LEASES 4096 /* that are remembered */
+#define NR_WALK_ITEMS 256   /* results that wait for the caller */
 
 enum nr_fs { NR_FS_UNKNOWN, NR_FS_CACHED, NR_FS_MEMORY, NR_FS_OTHER };
 
@@ -83,6 +83,7 @@ struct nr_worker {
 	dev_t fs_dev;
 	enum nr_fs fs;
 	char entries[32u << 10] __attribute__((aligned(8))); /* of getdents64(2) */
+	uint64_t allow[]; /* what the file may drop of each NUMA node */
 };
 
 struct nr_walk {
@@ -90,11 +91,14 @@ struct nr_walk {
 	pthread_cond_t work, news; /* for workers, for who waits for results */
 	unsigned int refs;
 	struct nr_ctx *ctx; /* its own, without a log */
+	int fds;	    /* proc/self/fd */
 	struct nr_walk_options options;
 	struct bitmask *drop, *cpus;
-	_Atomic uint64_t budget;
 	unsigned int nnodes;
-	bool all_inodes; /* more than one source: every file may come twice */
+	uint64_t *budget;      /* of each NUMA node, but for what files have of it; or NULL */
+	struct bitmask *asked; /* NUMA nodes whose budget is not spent */
+	size_t unsettled;      /* files that have some of it */
+	bool all_inodes;       /* more than one source: every file may come twice */
 	/* Sources */
 	size_t next_path;
 	bool processes_due;
@@ -107,32 +111,46 @@ struct nr_walk {
 	/* Results */
 	struct nr_walked *items, **items_last;
 	size_t nitems;
-	struct nr_walked *given; /* the one that the caller has */
+	struct nr_walked *taken, *given; /* without the lock: by the caller, who has the second */
 	/* Workers */
 	struct nr_worker *worker[NR_WALK_WORKERS];
 	unsigned int workers;
-	struct nr_worker *scout;
-	unsigned int busy, idle; /* who works, and who waits for work */
-	size_t grouped;		 /* files in groups */
+	struct nr_worker *scout, *mapper; /* mapper: who works on a group */
+	unsigned int busy, idle;	  /* who works, and who waits for work */
+	size_t grouped;			  /* files in groups */
 	dev_t lost[NR_WALK_LOST];
 	unsigned int nlost;
 	int error;
-	bool end;
 	struct nr_inodes inodes;
 	size_t nleases;
 	ino_t lease[NR_WALK_LEASES];
 };
 
 /* walk.c. With the lock: */
-/* The worker's clock runs from now on. Takes over a reference to @folder; the path is @name below
- * it, or @name itself. */
-void nr_walk_begin(struct nr_worker *me, struct nr_folder *folder, const char *name, dev_t dev);
 void nr_walk_add_item(struct nr_walk *walk, struct nr_walked *item);
 void nr_walk_add_error(struct nr_worker *worker, int error); /* of what it works on */
 /* Files that were given up were on it: no more of it is touched. */
 bool nr_walk_is_dead(const struct nr_walk *walk, dev_t dev);
 /* Without: */
 struct nr_walked *nr_walked_new(const struct nr_walk *walk, const char *address, const char *path);
+
+void nr_walk_put(struct nr_walk *walk); /* takes the lock, which it is called with */
+
+/* walk_worker.c. With the lock: */
+int nr_worker_start(struct nr_walk *walk, struct nr_worker **slot);
+/* The worker's clock runs from now on. Takes over a reference to @folder; the path is @name below
+ * it, or @name itself. */
+void nr_walk_begin(struct nr_worker *me, struct nr_folder *folder, const char *name, dev_t dev);
+void nr_folder_put(struct nr_folder *folder);
+/* Without: */
+void nr_worker_free(struct nr_worker *worker);
+
+/* walk_budget.c. With the lock: */
+bool nr_budget_waits(const struct nr_walk *walk); /* does the next file? */
+bool nr_budget_is_spent(const struct nr_walk *walk);
+/* A file gets what it may use of the budget, and gives back what it has left. */
+void nr_budget_take(struct nr_worker *me, uint64_t bound);
+void nr_budget_settle(struct nr_walk *walk, const uint64_t *left);
 
 /* walk_tree.c. With the lock, which they leave meanwhile: */
 bool nr_scout_has_work(const struct nr_walk *walk);
@@ -144,6 +162,8 @@ void nr_scout_add_folder(struct nr_walk *walk, const char *path);
 /* walk_file.c. Without the lock: works on the file that nr_walk_begin() named. NULL: it does not
  * count, or joined the group as group[ngroup], to be counted in with the lock. */
 struct nr_walked *nr_walk_file(struct nr_worker *me, bool *joined);
+/* Which files have one, before the first is worked on. */
+void nr_walk_find_leases(struct nr_walk *walk);
 /* Works on the group; its items are complete then. */
 void nr_walk_group(struct nr_worker *me);
 /* Files there answer as long as the host itself does: it is a file system on a block device. */

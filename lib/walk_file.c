@@ -116,7 +116,7 @@ static bool wanted(struct nr_worker *me, const struct stat *st, int *error)
 	bool links = me->folder && me->folder->links, all = walk->all_inodes, is_new = true;
 
 	*error = 0;
-	if (S_ISDIR(st->st_mode) && me->listed) {
+	if (S_ISDIR(st->st_mode) && me->listed && !walk->options.addresses) {
 		pthread_mutex_lock(&walk->lock);
 		if (!me->stop)
 			nr_scout_add_folder(walk, me->path);
@@ -129,12 +129,37 @@ static bool wanted(struct nr_worker *me, const struct stat *st, int *error)
 	}
 	pthread_mutex_lock(&walk->lock);
 	me->dev = st->st_dev;
-	if (nr_walk_is_dead(walk, st->st_dev))
+	if (me->stop)
+		is_new = false;
+	else if (walk->options.skip && nr_inodes_has(walk->options.skip, st->st_dev, st->st_ino))
+		is_new = false;
+	else if (nr_walk_is_dead(walk, st->st_dev))
 		*error = -ETIME;
 	else if (all || links || st->st_nlink > 1)
 		is_new = nr_inodes_add(&walk->inodes, st->st_dev, st->st_ino);
 	pthread_mutex_unlock(&walk->lock);
 	return is_new;
+}
+
+/* A line of /proc/locks: "1: LEASE  ACTIVE    WRITE 123 08:01:4567 0 EOF" */
+static void read_lease(void *data, const char *line, size_t len)
+{
+	struct nr_walk *walk = data;
+	char copy[128], type[16], how[16], device[64];
+	unsigned long long ino;
+
+	snprintf(copy, sizeof(copy), "%.*s", (int)len, line);
+	if (walk->nleases == NR_WALK_LEASES ||
+	    sscanf(copy, "%*s %15s %*s %15s %*s %63s", type, how, device) != 3 ||
+	    sscanf(device, "%*x:%*x:%llu", &ino) != 1)
+		return;
+	if ((!strcmp(type, "LEASE") || !strcmp(type, "DELEG")) && strcmp(how, "READ"))
+		walk->lease[walk->nleases++] = (ino_t)ino;
+}
+
+void nr_walk_find_leases(struct nr_walk *walk)
+{
+	nr_sys_lines(walk->ctx, read_lease, walk, "proc/locks");
 }
 
 /* To open a file breaks a lease for writing. Inode numbers of some file systems come with another
@@ -154,17 +179,17 @@ static bool leased(const struct nr_walk *walk, ino_t ino)
 static int open_file(const struct nr_walk *walk, int pathfd)
 {
 	const int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY;
-	int fd = nr_sys_reopen(walk->ctx, pathfd, flags | O_NOATIME);
+	int fd = nr_sys_reopen(walk->fds, pathfd, flags | O_NOATIME);
 
 	if (fd != -EPERM)
 		return fd;
-	return nr_sys_may_write(walk->ctx, pathfd) ? nr_sys_reopen(walk->ctx, pathfd, flags)
+	return nr_sys_may_write(walk->fds, pathfd) ? nr_sys_reopen(walk->fds, pathfd, flags)
 						   : -EPERM;
 }
 
 /* Opens the file for work; 0 with work->fd -1: there is nothing to do. */
-static int prepare(struct nr_worker *me, const struct nr_walked *item, int pathfd,
-		   const struct stat *st, struct nr_file_work *work, enum nr_fs *fs)
+static int prepare(struct nr_worker *me, struct nr_walked *item, int pathfd, const struct stat *st,
+		   struct nr_file_work *work, enum nr_fs *fs)
 {
 	struct nr_walk *walk = me->walk;
 
@@ -173,7 +198,7 @@ static int prepare(struct nr_worker *me, const struct nr_walked *item, int pathf
 		.size = (uint64_t)st->st_size,
 		.at = me->start,
 		.drop = walk->drop,
-		.budget = walk->options.budget ? &walk->budget : NULL,
+		.allow = walk->budget ? item->allow : NULL,
 		.sync = walk->options.sync,
 		.in_use = is_link(me),
 		.deadline = nr_now() + walk->options.timeout,
@@ -201,8 +226,7 @@ static void complete(struct nr_walked *item, struct nr_file_work *work, int err)
 	close(work->fd);
 	item->cache = work->cache;
 	item->left = work->left;
-	item->more = work->more;
-	item->end = work->at;
+	item->end = work->rest < work->at ? work->rest : work->at;
 	item->error = err;
 	item->why = nr_file_why(err);
 }
@@ -307,6 +331,7 @@ struct nr_walked *nr_walk_file(struct nr_worker *me, bool *joined)
 	if (!item)
 		goto out;
 	describe(item, me, &st);
+	memcpy(item->allow, me->allow, me->walk->nnodes * sizeof(item->allow[0]));
 	if (links && item->deleted)
 		strip_deleted(item->path);
 	item->error = err;
