@@ -293,7 +293,7 @@ const char *nr_counter_name(enum nr_counter counter);
 
 /* Whole host, from /proc/vmstat, pages since boot. */
 struct nr_host {
-	uint64_t swapped_in, swapped_out; /* pswpin, pswpout */
+	uint64_t swapped_in, swapped_out; /* pswpin; pswpout and swpout_zero */
 	uint64_t scanned, stolen;	  /* all pgscan_* and pgsteal_* by who asked */
 	int zone_reclaim_mode;		  /* vm.zone_reclaim_mode, -1 if the kernel has none */
 	bool demotion;			  /* /sys/kernel/mm/numa/demotion_enabled */

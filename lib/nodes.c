@@ -272,8 +272,9 @@ static void host_line(void *data, const char *line, size_t len)
 
 	if (nr_line_value(line, len, "pswpin", &v))
 		host->swapped_in = v;
-	else if (nr_line_value(line, len, "pswpout", &v))
-		host->swapped_out = v;
+	else if (nr_line_value(line, len, "pswpout", &v) ||
+		 nr_line_value(line, len, "swpout_zero", &v)) /* beside it, since Linux 6.12 */
+		host->swapped_out += v;
 	for (i = 0; len > 2 && line[0] == 'p' && line[1] == 'g' && i < 4; i++) {
 		if (nr_line_value(line, len, scans[i], &v))
 			host->scanned += v;

@@ -79,8 +79,8 @@ static uint64_t need_of(const struct nr_spec *spec, const struct nr_node *node,
 
 /* What is on the lists of the job's CPUs: of each at most its share of the need, since a task that
  * needs more than its share cannot take it from another CPU's list. */
-static uint64_t on_lists(const struct nr_node *node, const struct nr_binding *binding,
-			 uint64_t need)
+uint64_t nr_plan_on_lists(const struct nr_node *node, const struct nr_binding *binding,
+			  uint64_t need)
 {
 	unsigned int cpus = binding->ncpus[node->nid];
 	uint64_t share, bytes = 0;
@@ -107,7 +107,7 @@ static uint64_t zone_weight(const struct nr_zone *zone, bool by_file)
 uint64_t nr_plan_allocatable(const struct nr_node *node, const struct nr_binding *binding,
 			     uint64_t need, uint64_t freed)
 {
-	uint64_t bytes = on_lists(node, binding, need), total = 0, more;
+	uint64_t bytes = nr_plan_on_lists(node, binding, need), total = 0, more;
 	bool by_file = false;
 	size_t i;
 

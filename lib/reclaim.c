@@ -427,6 +427,15 @@ static bool drain_lists(struct site *site)
 	return true;
 }
 
+/* How much more than the need is to be allocatable. A coarse backend leaves much on the lists of a
+ * few CPUs, where a task that takes all of the need on another CPU does not find it. */
+static uint64_t margin(const struct site *site, uint64_t slack)
+{
+	return slack + (site->backend->coarse ? nr_plan_on_lists(&site->node, site->work->binding,
+								 site->result->plan.need)
+					      : 0);
+}
+
 /* Slice by slice, each after a full look at the NUMA node. */
 static void free_node(struct site *site)
 {
@@ -434,16 +443,18 @@ static void free_node(struct site *site)
 	const struct nr_plan_node *plan = &site->result->plan;
 	const uint64_t slack = nr_plan_slack(plan->to_free);
 	const uint64_t page = site->work->ctx->page_size;
-	uint64_t left, reach;
+	uint64_t left, reach, near;
 
 	do {
 		reach = site->backend->reach(&site->node, host);
 		left = site->work->goal == NR_GOAL_ALL
 			       ? reach
 			       : nr_plan_to_free(&site->node, site->work->binding, plan->need,
-						 slack);
-		/* Half of the slack is enough: the kernel does not hit a mark exactly. */
-		if (left < page || (left <= slack / 2 && site->work->goal != NR_GOAL_ALL)) {
+						 margin(site, slack));
+		/* Half of the slack is enough: the kernel does not hit a mark exactly. Another
+		 * round of a coarse backend would free more than all of the slack. */
+		near = site->backend->coarse ? slack : slack / 2;
+		if (left < page || (left <= near && site->work->goal != NR_GOAL_ALL)) {
 			site->result->stop = NR_STOP_DONE;
 			return;
 		}

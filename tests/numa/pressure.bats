@@ -34,7 +34,7 @@ neighbour() {
 }
 
 pressure() {
-	"$nodereclaim" flush --json --backend pressure --nodes 0 "$1,verbose" >"$BATS_TEST_TMPDIR/json" && return
+	"$nodereclaim" flush --json --backend pressure --nodes 0 "$1,timeout=120,verbose" >"$BATS_TEST_TMPDIR/json" && return
 	local status=$?
 	jq -c '.nodes[0] | del(.before, .after, .held_by)' "$BATS_TEST_TMPDIR/json"
 	return $status
@@ -48,12 +48,13 @@ need() {
 }
 
 # The others have what they had: cache of other NUMA nodes, mapped and anonymous memory, swap, also of
-# pages of zeros, which pswpout leaves out; and nobody was killed for memory
+# pages of zeros, which pswpout leaves out; and nobody was killed for memory. $1: how many kB of mapped
+# pages may be missing, 1 MB if not given.
 unharmed() {
 	kept 1 3
 	not_swapped
 	((before[SwapFree] - after[SwapFree] <= 64)) || fail "$(lost SwapFree) kB of swap are in use"
-	(($(lost Mapped0) <= 1024)) || fail "$(lost Mapped0) kB of mapped pages went"
+	(($(lost Mapped0) <= ${1:-1024})) || fail "$(lost Mapped0) kB of mapped pages went"
 	(($(lost AnonPages0) <= 1024)) || fail "$(lost AnonPages0) kB of anonymous memory went"
 	((after[oom_kill] == before[oom_kill]))
 	((after[HugePages_Total0] == before[HugePages_Total0]))
@@ -80,13 +81,13 @@ is_taking() {
 	fail "nothing is taken"
 }
 
-# settle LRU: on that LRU, after a first small request. The classic LRU takes a few anonymous pages in
-# its first pass after other files were read again that it had dropped; see "files that came back".
+# settle LRU: on that LRU; the classic one after a first small request, as it takes a few anonymous
+# pages in its first pass after files were read again that it had dropped; see "files that came back".
 settle() {
 	lru "$1"
 	neighbour "${2:-200}"
 	fill_node 0
-	"$nodereclaim" flush --backend pressure --nodes 0 "$(need 4)" >/dev/null || true
+	[[ $1 == mglru ]] || "$nodereclaim" flush --backend pressure --nodes 0 "$(need 4),timeout=120" >/dev/null || true
 }
 
 # just_enough LRU
@@ -109,18 +110,20 @@ just_enough() {
 @test "what is missing goes, and nothing of anybody else: multi-gen LRU" { just_enough mglru; }
 @test "what is missing goes, and nothing of anybody else: classic LRU" { just_enough classic; }
 
-# all_of_it LRU: asked for more than there is
+# all_of_it LRU MB: asked for more than there is, and no more than that is left
 all_of_it() {
 	settle "$1"
 	count_all before
 	run ! pressure 1400M
 	count_all after
 	echo "# $BATS_TEST_DESCRIPTION: ${after[clean0]} kB of ${before[clean0]} kB are left" >&3
-	((after[clean0] >= 48 * 1024 && after[clean0] <= 224 * 1024))
+	# 32 MB are kept, as much again as is mapped, up to 64 MB, and what kswapd would free beside;
+	# on the classic LRU that much is inactive, with what is mapped (least_inactive())
+	((after[clean0] >= 80 * 1024 && after[clean0] <= $2 * 1024))
 	unharmed
 }
-@test "the last of the cache stays, and with it what is mapped: multi-gen LRU" { all_of_it mglru; }
-@test "the last of the cache stays, and with it what is mapped: classic LRU" { all_of_it classic; }
+@test "the last of the cache stays, and with it what is mapped: multi-gen LRU" { all_of_it mglru 160; }
+@test "the last of the cache stays, and with it what is mapped: classic LRU" { all_of_it classic 240; }
 
 @test "cache in use: the classic LRU would swap or unmap, so it stays" {
 	lru classic
@@ -147,7 +150,8 @@ all_of_it() {
 	pressure "$(need 400)"
 	count_all after
 	swapon /dev/vdb
-	unharmed
+	# Of the few MB that the shells have mapped the kernel takes what is idle; from 2 MB on it is noticed
+	unharmed 2048
 	(($(lost cache0) >= 400 * 1024 * 99 / 100))
 }
 
@@ -168,16 +172,25 @@ experiment() {
 @test "a program on the NUMA node then has all of its memory there: multi-gen LRU" { experiment mglru; }
 @test "a program on the NUMA node then has all of its memory there: classic LRU" { experiment classic; }
 
+# in_vain: NR_ROUNDS requests for more than there is
+in_vain() {
+	local i
+	for ((i = 0; i < ${NR_ROUNDS:-4}; i++)); do
+		! timeout 60 "$nodereclaim" flush --backend pressure --nodes 0 1400M,timeout=50 >/dev/null 2>&1 || return
+	done
+}
+
 # hostile LRU
 hostile() {
 	settle "$1" 1200
 	count_all before
-	run ! timeout 60 "$nodereclaim" flush --backend pressure --nodes 0 1200M
+	in_vain
 	count_all after
+	echo "# $BATS_TEST_DESCRIPTION: $(lost clean0) of ${before[clean0]} kB went" >&3
 	unharmed
 }
-@test "nine tenths are anonymous: nothing of it goes: multi-gen LRU" { hostile mglru; }
-@test "nine tenths are anonymous: nothing of it goes: classic LRU" { hostile classic; }
+@test "next to no cache among others' memory: nothing of that goes: multi-gen LRU" { hostile mglru; }
+@test "next to no cache among others' memory: nothing of that goes: classic LRU" { hostile classic; }
 
 @test "files that came back after they were dropped: at most 1 MB is swapped" {
 	lru classic
@@ -276,9 +289,9 @@ term_all() { kill -TERM "$@"; }
 	fill_node 0
 	size=$(need 200)
 	count_all before
-	"$nodereclaim" flush --backend pressure --nodes 0 "$size" >/dev/null 3>&- &
+	"$nodereclaim" flush --backend pressure --nodes 0 "$size,timeout=120" >/dev/null 3>&- &
 	pids+=($!)
-	"$nodereclaim" flush --backend pressure --nodes 0 "$size" >/dev/null 3>&- &
+	"$nodereclaim" flush --backend pressure --nodes 0 "$size,timeout=120" >/dev/null 3>&- &
 	pids+=($!)
 	wait "${pids[0]}"
 	wait "${pids[1]}"
@@ -295,7 +308,7 @@ term_all() { kill -TERM "$@"; }
 	mkdir -p $group
 	echo 64M >$group/memory.max
 	count_all before
-	(echo "$BASHPID" >$group/cgroup.procs && exec "$nodereclaim" flush --backend pressure --nodes 0 "$(need 200)")
+	(echo "$BASHPID" >$group/cgroup.procs && exec "$nodereclaim" flush --backend pressure --nodes 0 "$(need 200),timeout=120")
 	count_all after
 	cat $group/memory.events
 	grep -qx 'max 0' $group/memory.events
@@ -309,10 +322,10 @@ term_all() { kill -TERM "$@"; }
 	neighbour
 	echo 90 >/proc/sys/vm/dirty_ratio
 	echo 80 >/proc/sys/vm/dirty_background_ratio
-	echo 0 >/proc/sys/vm/dirty_writeback_centisecs
+	echo 360000 >/proc/sys/vm/dirty_writeback_centisecs # 0 would wake the flusher now
 	timeout 60 numactl --membind=0 dd if=/dev/zero of=$data/dirty bs=1M count=200 status=none
 	count_all before
-	run ! timeout 60 "$nodereclaim" flush --backend pressure --nodes 0 1400M
+	in_vain
 	count_all after
 	echo 20 >/proc/sys/vm/dirty_ratio
 	echo 10 >/proc/sys/vm/dirty_background_ratio

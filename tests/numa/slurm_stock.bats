@@ -1,12 +1,13 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-or-later
-# numa: stock-6.12 on four-nodes
+# numa: stock-6.12 stock-6.1 on four-nodes
 # shellcheck disable=SC2154 # counters that count sets
 # srun --node-reclaim where the kernel cannot be asked to free one NUMA node's cache.
 
 load slurm
 
 setup() {
+	plugin_args max_timeout=120 # a busy host makes guests slow
 	read_on 0 file0 200
 	read_on 1 file1 200
 }
@@ -15,22 +16,31 @@ setup() {
 	check_allocations
 }
 
-@test "the step has its memory on its NUMA node, and no other loses cache" {
+# experiment LRU: see experiment.bats
+# experiment LRU PAGES: at most so many are swapped out
+experiment() {
 	local out=$LAB/user/out
+	lru "$1"
+	rm -f $data/full0
 	fill_node 0
 	count before
-	step 0 --node-reclaim=616M "$NR_TOOLS/alloc" 600 >"$out" 2>"$LAB/user/err"
+	step 0 --node-reclaim=616M,timeout=120 "$NR_TOOLS/alloc" 600 >"$out" 2>"$LAB/user/err"
 	count after
 	cat "$LAB/user/err"
 	paste -sd ' ' "$out"
 	[[ ! -s $LAB/user/err ]]
+	echo "# $BATS_TEST_DESCRIPTION: $(pages 0 "$out") of 153600 pages, $(lost cache0) kB freed" >&3
 	(($(pages 0 "$out") * 1000 >= 600 * 256 * 999)) || fail "$(pages 0 "$out") pages are local"
-	(($(lost cache0) <= 640 * 1024))
+	# Up to a low watermark more than the 616 MB, for what waits on the lists of CPUs
+	(($(lost cache0) <= 660 * 1024)) || fail "$(lost cache0) kB of cache are gone"
 	kept 1 3
-	not_swapped
+	(($(rose pswpout) <= $2)) || fail "$(rose pswpout) pages were swapped out"
 	((after[oom_kill] == before[oom_kill]))
 	check_up
 }
+@test "the step has its memory on its NUMA node, and no other loses cache: multi-gen LRU" { experiment mglru 0; }
+# See backend_pressure.c on why it may swap
+@test "the same on the classic LRU, but for 1 MB that may be swapped" { experiment classic 256; }
 
 @test "strict fails the step that is short, and nothing else" {
 	run ! step 0 --node-reclaim=3000M,strict echo ran

@@ -37,10 +37,11 @@ nr() {
 
 @test "flush frees the NUMA node's cache, and no other's" {
 	count before
-	nr flush --json --nodes 0
+	nr flush --json --nodes 0 all,timeout=120
 	count after
 	printf '%s\n' "$output" "$stderr"
-	(($(lost cache0) >= 60 * 1024)) || fail "$(lost cache0) kB went"
+	# 32 MB stay, some 10 MB for what is mapped, and 20 MB that kswapd might free beside
+	(($(lost cache0) >= 130 * 1024)) || fail "$(lost cache0) kB went"
 	kept 1 3
 	not_swapped
 }

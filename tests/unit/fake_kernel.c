@@ -90,15 +90,17 @@ static void write_host(void)
 			"        present  %" PRIu64 "\n        managed  %" PRIu64
 			"\n        protection: (0, 0, 0, 0, 0)\n"
 			"      nr_zone_inactive_file %" PRIu64
-			"\n      nr_zone_active_file %" PRIu64 "\n  pagesets\n",
+			"\n      nr_zone_active_file %" PRIu64 "\n  pagesets\n    cpu: 0\n"
+			"              count: %" PRIu64 "\n              high:  %" PRIu64 "\n",
 			i, n->movable ? "Movable" : "Normal", n->free / 4, n->total / 4,
-			n->total / 4, (n->file - n->file / 4) / 4, n->file / 4 / 4);
+			n->total / 4, (n->file - n->file / 4) / 4, n->file / 4 / 4, n->list / 4,
+			n->spill / 4);
 	}
 	ck_assert_int_eq(fclose(f), 0);
 	file(text, "proc/zoneinfo");
 	free(text);
-	snprintf(vmstat, sizeof(vmstat), "pswpin 0\npswpout %" PRIu64 "\n",
-		 fake.zeros ? 0 : fake.swapped_out);
+	snprintf(vmstat, sizeof(vmstat), "pswpin 0\npswpout %" PRIu64 "\nswpout_zero %" PRIu64 "\n",
+		 fake.zeros ? 0 : fake.swapped_out, fake.zeros ? fake.swapped_out : 0);
 	file(vmstat, "proc/vmstat");
 	snprintf(vmstat, sizeof(vmstat), "SwapTotal: %" PRIu64 " kB\nSwapFree: %" PRIu64 " kB\n",
 		 fake.swap, fake.swap - fake.swapped_out * 4);
@@ -338,6 +340,7 @@ static void press_stop(struct nr_press *press)
 	struct fake_node *n = &fake.node[nid];
 
 	pthread_mutex_lock(&lock);
+	n->list += take(&n->held, n->spill - n->list);
 	n->free += n->held;
 	n->held = 0;
 	write_node(nid);

@@ -44,6 +44,7 @@ struct fake_node {
 	/* With fake.pressure */
 	unsigned int active;	   /* part of file, percent */
 	uint64_t held, most, huge; /* memory taken, allowed to be, taken in huge pages */
+	uint64_t list, spill; /* on the list of CPU 0, what is given back fills it up to that */
 	unsigned int presses, takes;
 };
 
