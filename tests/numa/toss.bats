@@ -4,7 +4,7 @@
 # shellcheck disable=SC2154 # counters that count sets, and what bats sets
 # The system call itself, without the library's lock: many callers at once, signals, memory that goes
 # offline under them, and fork bombs. The kernel must not complain, which tests/numa/run looks for at
-# the end. With --kernel debug it has more to complain of, and the last tests take two minutes each.
+# the end. With --kernel debug it has more to complain of, and the last tests take two minutes or more each.
 
 load common
 
@@ -125,6 +125,46 @@ all_well() {
 	all_well
 	echo "$changed blocks went and came back"
 	((changed > 0))
+}
+
+# What is free of it is gone before those who sleep on the way to it come there
+@test "a zone that is emptied by hotplug while tasks allocate from it" {
+	local block movable='' pid end gone=0 busy=()
+	for block in "$nodes/node1"/memory*; do
+		if { echo offline >"$block/state"; } 2>/dev/null; then
+			movable=$block
+			break
+		fi
+	done
+	[[ $movable ]]
+	echo online_movable >"$movable/state"
+	fill_node 1 || true
+	for _ in 1 2 3 4; do
+		numactl --cpunodebind=1 bash -c 'while :; do :; done' 3>&- &
+		busy+=($!)
+		"$NR_TOOLS/policy" local nice -n 8 numactl --cpunodebind=1 "$NR_TOOLS/forks" $((2 * seconds)) 3 6 >/dev/null 3>&- &
+	done
+	end=$((SECONDS + 2 * seconds))
+	while ((SECONDS < end)); do
+		if { echo offline >"$movable/state"; } 2>/dev/null; then
+			gone=$((gone + 1))
+			echo online_movable >"$movable/state"
+		fi
+	done
+	for pid in "${busy[@]}"; do
+		kill $pid
+		wait $pid || true
+	done
+	all_well
+	# So that the zone is gone for the tests that follow; it may take more than one try
+	for _ in {1..50}; do
+		if { echo offline >"$movable/state"; } 2>/dev/null; then
+			break
+		fi
+	done
+	echo online >"$movable/state"
+	echo "it was gone $gone times"
+	((gone > 0))
 }
 
 @test "fork bombs under policy=local, with file readers beside them" {
