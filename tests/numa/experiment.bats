@@ -166,7 +166,8 @@ policy_local_huge() {
 	coproc HOG { exec numactl --membind=0 "$NR_TOOLS/hog" $((free / 1024 - 4)) 3>&-; }
 	read -r <&"${HOG[0]}"
 	alloc "$NR_TOOLS/policy" local "$NR_TOOLS/alloc" --huge
-	(($(pages 0 "$out") < mb * 256 / 10))
+	# What is below the watermarks, on the lists of CPUs and in zone DMA is left
+	(($(pages 0 "$out") < mb * 256 / 4))
 	all_huge
 	not_swapped
 }
