@@ -56,7 +56,7 @@ static struct demand *demand_new(struct nr_files_state *files, const struct nr_w
 	}
 	pthread_mutex_lock(&files->lock);
 	for (i = 0; i < work->n; i++) {
-		if (!(work->goal == NR_GOAL_ALL ? work->node[i].plan.to_free : files->want[i]))
+		if (!(work->goal == NR_GOAL_ALL ? work->node[i].plan.to_try : files->want[i]))
 			continue;
 		demand->bits |= nr_plan_bit(i);
 		demand->budget[work->node[i].plan.nid] = files->want[i];

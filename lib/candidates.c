@@ -71,7 +71,7 @@ uint64_t nr_plan_bits(const struct nr_work *work)
 	size_t i;
 
 	for (i = 0; i < work->n; i++)
-		if (work->node[i].plan.to_free)
+		if (work->node[i].plan.to_try)
 			bits |= nr_plan_bit(i);
 	return bits;
 }

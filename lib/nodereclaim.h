@@ -360,8 +360,10 @@ struct nr_plan_node {
 	enum nr_verdict verdict;
 	uint64_t need;	      /* should be allocatable; with NR_GOAL_ALL: allocatable + clean */
 	uint64_t allocatable; /* is allocatable now, for the job's CPUs */
-	uint64_t clean;	      /* clean cache now, at most: NR_CLEAN and what mapped shmem hides */
-	uint64_t to_free;     /* goal for reclaim, never above clean */
+	uint64_t clean;	      /* clean cache now */
+	uint64_t to_free;     /* what is to be freed, never above clean */
+	uint64_t to_try;      /* goal for reclaim: to_free, or where that is short also what mapped
+			       * shmem may hide, see nr_node_get() */
 	uint64_t missing;     /* need that is out of reach whatever is freed */
 };
 

@@ -70,7 +70,8 @@ static uint64_t need_of(const struct nr_spec *spec, const struct nr_node *node,
 	case NR_GOAL_PERCENT:
 		return scale(nr_counter_or_zero(node, NR_TOTAL), spec->percent, 100);
 	case NR_GOAL_ALL:
-		return nr_counter_or_zero(node, NR_ALLOCATABLE) + nr_clean_at_most(node);
+		return nr_counter_or_zero(node, NR_ALLOCATABLE) +
+		       nr_counter_or_zero(node, NR_CLEAN);
 	case NR_GOAL_AUTO:
 		break;
 	}
@@ -155,7 +156,7 @@ static void plan_node(const struct nr_spec *spec, const struct nr_node *node,
 		      struct nr_plan_node *out)
 {
 	out->nid = node->nid;
-	out->clean = nr_clean_at_most(node);
+	out->clean = nr_counter_or_zero(node, NR_CLEAN);
 	out->need = need_of(spec, node, binding, given, all);
 	out->allocatable = nr_plan_allocatable(node, binding, out->need, 0);
 	if (!(node->have >> NR_ALLOCATABLE & 1) || !(node->have >> NR_CLEAN & 1)) {
@@ -164,11 +165,15 @@ static void plan_node(const struct nr_spec *spec, const struct nr_node *node,
 	}
 	if (spec->goal == NR_GOAL_ALL) {
 		out->to_free = out->clean;
+		out->to_try = nr_clean_at_most(node);
 		out->verdict = out->clean ? NR_VERDICT_FREE : NR_VERDICT_MET;
 		return;
 	}
 	out->to_free = nr_plan_to_free(node, binding, out->need, 0);
 	out->to_free += nr_plan_slack(out->to_free);
+	out->to_try = out->to_free;
+	if (out->to_try > nr_clean_at_most(node))
+		out->to_try = nr_clean_at_most(node);
 	if (out->to_free > out->clean)
 		out->to_free = out->clean;
 	out->missing = nr_sub(out->need, nr_plan_allocatable(node, binding, out->need, out->clean));

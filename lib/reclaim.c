@@ -172,7 +172,7 @@ static void report_progress(struct site *site, uint64_t more)
 	struct nr_work *work = site->work;
 	struct nr_progress progress = {
 		.nid = site->node.nid,
-		.to_free = site->result->plan.to_free,
+		.to_free = site->result->plan.to_try,
 		.all_to_free = work->all_to_free,
 	};
 
@@ -441,7 +441,7 @@ static void free_node(struct site *site)
 {
 	const struct nr_host *host = nr_snapshot_host(site->work->before);
 	const struct nr_plan_node *plan = &site->result->plan;
-	const uint64_t slack = nr_plan_slack(plan->to_free);
+	const uint64_t slack = nr_plan_slack(plan->to_try);
 	const uint64_t page = site->work->ctx->page_size;
 	uint64_t left, reach, near;
 
@@ -497,7 +497,7 @@ static void work_on(struct nr_work *work, struct nr_result_node *result)
 
 	site.swapped_out = site.node.have_swapped ? site.node.swapped_out
 						  : nr_snapshot_host(work->before)->swapped_out;
-	if (result->plan.to_free) {
+	if (result->plan.to_try) {
 		backend = nr_backend_choose(work->ctx, result->plan.nid, NULL, work->opt->backend);
 		if (backend) {
 			start_with(&site, backend);
@@ -530,7 +530,7 @@ static void *worker(void *data)
 		i = atomic_fetch_add(&work->next, 1);
 		if (i >= work->n)
 			return NULL;
-		if (work->node[i].plan.to_free)
+		if (work->node[i].plan.to_try)
 			work_on(work, &work->node[i]);
 	}
 }
@@ -543,9 +543,9 @@ int nr_reclaim(struct nr_work *work)
 	int err = 0;
 
 	for (i = 0; i < work->n; i++) {
-		if (work->node[i].plan.to_free)
+		if (work->node[i].plan.to_try)
 			want++;
-		work->all_to_free += work->node[i].plan.to_free;
+		work->all_to_free += work->node[i].plan.to_try;
 	}
 	if (!want)
 		return 0;

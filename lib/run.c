@@ -90,7 +90,7 @@ static bool has_work(const struct nr_result *result)
 	size_t i;
 
 	for (i = 0; i < result->n; i++)
-		if (result->node[i].plan.to_free)
+		if (result->node[i].plan.to_try)
 			return true;
 	return false;
 }
@@ -267,7 +267,7 @@ NR_EXPORT int nr_run(struct nr_ctx *ctx, const struct nr_spec *spec, struct nr_b
 	}
 	result->dry_run = opt->dry_run;
 	for (i = 0; opt->dry_run && i < result->n; i++)
-		if (result->node[i].stop == NR_STOP_NOTHING && result->node[i].plan.to_free)
+		if (result->node[i].stop == NR_STOP_NOTHING && result->node[i].plan.to_try)
 			result->node[i].stop = NR_STOP_DRY_RUN;
 	if (!opt->dry_run && has_work(result))
 		err = execute(ctx, spec, binding, opt, deadline, result);
