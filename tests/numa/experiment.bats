@@ -163,11 +163,13 @@ policy_local_huge() {
 	all_huge
 	"$nodereclaim" flush --nodes 0 >/dev/null
 	read -r free _ < <(nid=0 allocatable_kb)
-	coproc HOG { exec numactl --membind=0 "$NR_TOOLS/hog" $((free / 1024 - 4)) 3>&-; }
+	# Not all: it must not be killed for memory
+	coproc HOG { exec numactl --membind=0 "$NR_TOOLS/hog" $((free / 1024 - 32)) 3>&-; }
 	read -r <&"${HOG[0]}"
 	alloc "$NR_TOOLS/policy" local "$NR_TOOLS/alloc" --huge
-	# What is below the watermarks, on the lists of CPUs and in zone DMA is left
-	(($(pages 0 "$out") < mb * 256 / 4))
+	kill -0 "$HOG_PID"
+	# The 32 MB, and what is on the lists of CPUs and in zone DMA
+	(($(pages 0 "$out") < mb * 256 / 2))
 	all_huge
 	not_swapped
 }
