@@ -169,6 +169,8 @@ all_well() {
 
 @test "fork bombs under policy=local, with file readers beside them" {
 	local n end
+	rm -f $data/full*
+	echo 1 >/proc/sys/vm/drop_caches
 	for n in $with_memory; do
 		fill_node "$n"
 		"$NR_TOOLS/policy" local numactl --cpunodebind="$n" "$NR_TOOLS/forks" $seconds 24 8 >/dev/null 3>&- &
