@@ -253,6 +253,13 @@ static uint64_t read_bytes(void)
 	return bytes;
 }
 
+/* Of no file, that is: pages of the program itself may have to be read again at any time. To the
+ * page resident() tells. */
+static bool nothing_read_since(uint64_t before)
+{
+	return read_bytes() - before <= 16 * PAGE;
+}
+
 /* ---- one file */
 
 START_TEST(look)
@@ -287,7 +294,7 @@ START_TEST(look)
 		ck_assert_uint_eq(got.last.cache.unplaced, 0);
 		ck_assert_int_eq(got.last.cache.have_dirty, !_i && has_cachestat());
 	}
-	ck_assert_uint_eq(read_bytes(), before);
+	ck_assert(nothing_read_since(before));
 	ck_assert_uint_eq(resident(fd), want);
 	close(fd);
 }
@@ -319,15 +326,12 @@ START_TEST(read_ahead)
 		close(fd);
 		SKIP("the kernel has read all of the file");
 	}
-	/* The program's own pages that it needs for this may have to be read */
-	close(make_file("other", 1));
-	ck_assert_int_eq(walk_one("other", (struct nr_files){ 0 }), 0);
 	before = read_bytes();
 	ck_assert_int_eq(walk_one("file", (struct nr_files){ 0 }), 0);
 	ck_assert_uint_eq(got.last.cache.cached, is * PAGE);
 	usleep(100000);
 	ck_assert_uint_eq(resident(fd), is);
-	ck_assert_uint_eq(read_bytes(), before);
+	ck_assert(nothing_read_since(before));
 	close(fd);
 }
 END_TEST
