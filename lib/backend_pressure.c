@@ -25,7 +25,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define MIB (UINT64_C(1) << 20)
 #define MS UINT64_C(1000000)
@@ -73,11 +72,6 @@ struct pressure {
 	bool has_swap;
 	unsigned int idle, mapped_falls;
 };
-
-static void pause_ns(uint64_t ns)
-{
-	nanosleep(&(struct timespec){ .tv_nsec = (long)ns }, NULL);
-}
 
 /* ---------------------------------------------------------------- what the kernel says */
 
@@ -146,11 +140,6 @@ static uint64_t huge_free(struct pressure *p)
 	return blocks.bytes;
 }
 
-static uint64_t lists_and_free(const struct pressure *p)
-{
-	return nr_free_and_lists(&p->node);
-}
-
 /* Of other processes */
 static uint64_t others_anon(const struct pressure *p)
 {
@@ -201,7 +190,7 @@ static int look(struct pressure *p)
 	err = nr_node_read_zones(p->work->ctx, &p->node, &p->zones);
 	if (err)
 		return err;
-	gained = nr_sub(p->held + lists_and_free(p), p->free);
+	gained = nr_sub(p->held + nr_free_and_lists(&p->node), p->free);
 	if (gained > p->gained || above(&p->node, true) > ROOM_MIN)
 		p->idle = 0;
 	else
@@ -269,7 +258,7 @@ static bool mapped_taken(struct pressure *p)
 		p->mapped_falls = p->idle ? p->mapped_falls : 0;
 		return false;
 	}
-	pause_ns(10 * MS);
+	nr_pause(10 * MS);
 	if (nr_node_read(p->work->ctx, &later))
 		return true;
 	p->mapped = nr_counter_or_zero(&later, NR_MAPPED);
@@ -365,7 +354,7 @@ static int take_steps(struct pressure *p, uint64_t bytes)
 		if (!step) {
 			/* A look is work for the CPU that kswapd may need */
 			took = nr_now() - start;
-			pause_ns(took > MS ? least_of(took, PAUSE_MAX) : MS);
+			nr_pause(took > MS ? least_of(took, PAUSE_MAX) : MS);
 			continue;
 		}
 		err = p->work->ctx->press->take(p->press, step, huge, p->until);
@@ -385,7 +374,7 @@ static int begin(struct pressure *p, uint64_t bytes)
 
 	if (err)
 		return err;
-	p->free = lists_and_free(p);
+	p->free = nr_free_and_lists(&p->node);
 	p->mapped = nr_counter_or_zero(&p->node, NR_MAPPED);
 	p->anon = others_anon(p);
 	p->swapped = nr_host_swapped_out(ctx);

@@ -192,6 +192,7 @@ struct nr_work {
 /* Frees on every NUMA node of @work, side by side. Returns 0 or -ENOMEM. */
 int nr_reclaim(struct nr_work *work);
 uint64_t nr_now(void); /* CLOCK_MONOTONIC, nanoseconds */
+void nr_pause(uint64_t ns);
 /* The job's CPUs of a NUMA node, or all of the job's where it has none of these; NULL without
  * memory. Freed with CPU_FREE(). */
 cpu_set_t *nr_cpus_near(struct nr_work *work, int nid, size_t *size);

@@ -155,6 +155,8 @@ static void plan_node(const struct nr_spec *spec, const struct nr_node *node,
 		      const struct nr_binding *binding, uint64_t given, const struct cpus *all,
 		      struct nr_plan_node *out)
 {
+	const uint64_t at_most = nr_clean_at_most(node);
+
 	out->nid = node->nid;
 	out->clean = nr_counter_or_zero(node, NR_CLEAN);
 	out->need = need_of(spec, node, binding, given, all);
@@ -165,15 +167,13 @@ static void plan_node(const struct nr_spec *spec, const struct nr_node *node,
 	}
 	if (spec->goal == NR_GOAL_ALL) {
 		out->to_free = out->clean;
-		out->to_try = nr_clean_at_most(node);
+		out->to_try = at_most;
 		out->verdict = out->clean ? NR_VERDICT_FREE : NR_VERDICT_MET;
 		return;
 	}
 	out->to_free = nr_plan_to_free(node, binding, out->need, 0);
 	out->to_free += nr_plan_slack(out->to_free);
-	out->to_try = out->to_free;
-	if (out->to_try > nr_clean_at_most(node))
-		out->to_try = nr_clean_at_most(node);
+	out->to_try = out->to_free < at_most ? out->to_free : at_most;
 	if (out->to_free > out->clean)
 		out->to_free = out->clean;
 	out->missing = nr_sub(out->need, nr_plan_allocatable(node, binding, out->need, out->clean));

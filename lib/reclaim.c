@@ -55,7 +55,7 @@ uint64_t nr_now(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-static void pause_ns(uint64_t ns)
+void nr_pause(uint64_t ns)
 {
 	struct timespec ts = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
 
@@ -161,7 +161,7 @@ static bool mapped_taken(struct site *site, const struct nr_node *before, uint64
 	site->slice = site->slice / 4 > SLICE_MIN ? site->slice / 4 : SLICE_MIN;
 	if (fall > freed)
 		return false;
-	pause_ns(10 * MS);
+	nr_pause(10 * MS);
 	if (nr_node_read(site->work->ctx, &later) || mapped_fall(&site->node, &later) > 0)
 		return false;
 	return ++site->mapped_falls > 1;
@@ -356,7 +356,7 @@ static bool do_slice(struct site *site, uint64_t bytes)
 		return false;
 	}
 	site->slice = site->slice / 2 > SLICE_MIN ? site->slice / 2 : SLICE_MIN;
-	pause_ns(MS << (site->stalls - 1));
+	nr_pause(MS << (site->stalls - 1));
 	return true;
 }
 
@@ -381,7 +381,7 @@ static int take_turn(struct site *site)
 		if (must_stop(site))
 			return fd;
 		waited = true;
-		pause_ns(MS);
+		nr_pause(MS);
 	}
 	/* After the wait, what was seen before is of no use */
 	if (waited && !look(site) && fd >= 0) {

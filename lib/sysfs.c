@@ -316,19 +316,26 @@ int nr_sys_writable(struct nr_ctx *ctx, const char *fmt, ...)
 	return faccessat(ctx->rootfd, path, W_OK, AT_EACCESS) < 0 ? -errno : 0;
 }
 
-int nr_sys_folder(struct nr_ctx *ctx, const char *fmt, ...)
+static int vfolder(struct nr_ctx *ctx, const char *fmt, va_list ap)
 {
 	char path[NR_PATH_MAX];
-	va_list ap;
-	int err, fd;
+	int err = make_path(path, fmt, ap), fd;
 
-	va_start(ap, fmt);
-	err = make_path(path, fmt, ap);
-	va_end(ap);
 	if (err)
 		return err;
 	fd = openat(ctx->rootfd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
+}
+
+int nr_sys_folder(struct nr_ctx *ctx, const char *fmt, ...)
+{
+	va_list ap;
+	int fd;
+
+	va_start(ap, fmt);
+	fd = vfolder(ctx, fmt, ap);
+	va_end(ap);
+	return fd;
 }
 
 int nr_sys_target(int folder, const char *name)
@@ -364,20 +371,16 @@ bool nr_sys_may_write(int fds, int pathfd)
 int nr_sys_list(struct nr_ctx *ctx, int (*fn)(void *data, const char *name), void *data,
 		const char *fmt, ...)
 {
-	char path[NR_PATH_MAX];
 	struct dirent *entry;
 	va_list ap;
-	int err, fd;
+	int err = 0, fd;
 	DIR *dir;
 
 	va_start(ap, fmt);
-	err = make_path(path, fmt, ap);
+	fd = vfolder(ctx, fmt, ap);
 	va_end(ap);
-	if (err)
-		return err;
-	fd = openat(ctx->rootfd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	dir = fdopendir(fd);
 	if (!dir) {
 		err = -errno;
