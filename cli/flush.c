@@ -94,24 +94,19 @@ static int read_spec(struct request *req)
 /* The name of a backend, and none that --allow-drop-caches has to allow first. */
 static bool check_backend(const struct request *req)
 {
-	char names[256] = "", shown[64];
-	size_t len = 0;
+	char names[256], shown[64];
 
-	for (size_t i = 0; i < nr_backend_count(); i++) {
-		if (!strcmp(nr_backend_name(i), req->backend)) {
-			if (strcmp(req->backend, "drop_caches") || req->allow_drop_caches)
-				return true;
-			complain("--backend drop_caches empties the whole host's cache; it needs "
-				 "--allow-drop-caches");
-			return false;
-		}
-		if (len < sizeof(names))
-			len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
-						i ? ", " : "", nr_backend_name(i));
+	if (nr_backend_find(req->backend, names, sizeof(names)) < 0) {
+		complain("--backend: '%s' is none of %s",
+			 printable(req->backend, shown, sizeof(shown)), names);
+		return false;
 	}
-	complain("--backend: '%s' is none of %s", printable(req->backend, shown, sizeof(shown)),
-		 names);
-	return false;
+	if (!strcmp(req->backend, "drop_caches") && !req->allow_drop_caches) {
+		complain("--backend drop_caches empties the whole host's cache; it needs "
+			 "--allow-drop-caches");
+		return false;
+	}
+	return true;
 }
 
 static bool add_files_from(struct request *req, const char *path)

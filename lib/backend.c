@@ -31,14 +31,24 @@ NR_EXPORT int nr_backend_probe(struct nr_ctx *ctx, size_t i, int nid, struct nr_
 	return 0;
 }
 
-const struct nr_backend *nr_backend_named(const char *name)
+NR_EXPORT int nr_backend_find(const char *name, char *names, size_t size)
 {
-	size_t i;
+	size_t len = 0, i;
 
 	for (i = 0; i < NR_BACKENDS; i++)
 		if (!strcmp(backends[i]->name, name))
-			return backends[i];
-	return NULL;
+			return (int)i;
+	for (i = 0; i < NR_BACKENDS && len < size; i++)
+		len += (size_t)snprintf(names + len, size - len, "%s%s", i ? ", " : "",
+					backends[i]->name);
+	return -ENOENT;
+}
+
+const struct nr_backend *nr_backend_named(const char *name)
+{
+	int i = nr_backend_find(name, NULL, 0);
+
+	return i < 0 ? NULL : backends[i];
 }
 
 size_t nr_backend_index(const struct nr_backend *backend)

@@ -65,7 +65,8 @@ static int better_first(const void *a, const void *b)
 	return x->key < y->key ? 1 : x->key > y->key ? -1 : 0;
 }
 
-uint64_t nr_plan_bits(const struct nr_work *work)
+/* Those of the NUMA nodes from which something is to go. */
+static uint64_t plan_bits(const struct nr_work *work)
 {
 	uint64_t bits = 0;
 	size_t i;
@@ -111,7 +112,7 @@ static void add(struct nr_pool *pool, const struct nr_work *work, const struct n
 	c = malloc(sizeof(*c) + len);
 	if (!c)
 		return;
-	*c = (struct nr_candidate){ .key = key_of(file, open), .nodes = nr_plan_bits(work) };
+	*c = (struct nr_candidate){ .key = key_of(file, open), .nodes = plan_bits(work) };
 	c->bytes = file->size + work->ctx->page_size;
 	memcpy(c->address, file->address, len);
 	pool->file[pool->n++] = c;
@@ -232,7 +233,7 @@ static size_t take(const struct nr_pool *pool, uint64_t asked, struct nr_candida
 int nr_pool_best(struct nr_pool *pool, struct nr_work *work, uint64_t asked,
 		 struct nr_candidate *best[], size_t max)
 {
-	uint64_t keep = nr_plan_bits(work);
+	uint64_t keep = plan_bits(work);
 	size_t n = 0;
 	int err = 0;
 

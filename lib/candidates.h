@@ -35,8 +35,6 @@ static inline uint64_t nr_plan_bit(size_t i)
 {
 	return UINT64_C(1) << i % 64;
 }
-/* Those of the NUMA nodes from which something is to go. */
-uint64_t nr_plan_bits(const struct nr_work *work);
 bool nr_work_must_stop(const struct nr_work *work);
 /* A line in the log for a file that cannot be worked on. */
 void nr_files_tell(const struct nr_work *work, const struct nr_walked *file);

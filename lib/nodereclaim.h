@@ -420,6 +420,8 @@ struct nr_backend_info {
  */
 size_t nr_backend_count(void);
 const char *nr_backend_name(size_t i); /* static; NULL if there is no such backend */
+/* Its place in that order; or -ENOENT and, in @size bytes, the names that there are: "a, b". */
+int nr_backend_find(const char *name, char *names, size_t size);
 int nr_backend_probe(struct nr_ctx *ctx, size_t i, int nid, struct nr_backend_info *info);
 
 /* ---------------------------------------------------------------- reclaim (run.c, reclaim.c) */

@@ -68,15 +68,10 @@ static int parse_helper(struct nrp_args *args, const char *arg, const char *valu
 
 static int parse_backend(struct nrp_args *args, const char *arg, const char *value)
 {
-	size_t i;
-
-	for (i = 0; nr_backend_name(i); i++) {
-		if (strcmp(nr_backend_name(i), value))
-			continue;
-		args->backend = value;
-		return 0;
-	}
-	return bad(args, arg, "no such backend; \"nodereclaim backends\" lists them");
+	if (nr_backend_find(value, NULL, 0) < 0)
+		return bad(args, arg, "no such backend; \"nodereclaim backends\" lists them");
+	args->backend = value;
+	return 0;
 }
 
 static int parse_files_from(struct nrp_args *args, const char *arg, const char *value)

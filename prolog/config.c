@@ -76,18 +76,12 @@ static const char *set_drop_caches(struct config *config, const char *value)
 static const char *set_backend(struct config *config, const char *value)
 {
 	static char names[128];
-	size_t used = 0;
+	int i = nr_backend_find(value, names, sizeof(names));
 
-	for (size_t i = 0; nr_backend_name(i); i++) {
-		if (!strcmp(nr_backend_name(i), value)) {
-			config->prolog.backend = nr_backend_name(i);
-			return NULL;
-		}
-		if (used < sizeof(names))
-			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
-						 i ? ", " : "", nr_backend_name(i));
-	}
-	return names;
+	if (i < 0)
+		return names;
+	config->prolog.backend = nr_backend_name((size_t)i);
+	return NULL;
 }
 
 static const char *set_files_from(struct config *config, const char *value)
