@@ -86,6 +86,15 @@ read_on() {
 	numactl --membind="$1" "$NR_TOOLS/fill" --ahead "$data/$2" "$3"
 }
 
+# short_lists: few free pages on the list of each CPU, where they are neither free nor in use: tens of MB
+# come and go there. usual_lists: what the kernel has by default.
+short_lists() {
+	echo 100000 >/proc/sys/vm/percpu_pagelist_high_fraction
+}
+usual_lists() {
+	echo 0 >/proc/sys/vm/percpu_pagelist_high_fraction
+}
+
 # shared NID MB: a file of that size in tmpfs, /mnt/tmpfs/file, all of it on that NUMA node
 shared() {
 	mkdir -p /mnt/tmpfs

@@ -9,15 +9,13 @@ load common
 
 mb=880
 
-# Short lists of free pages for each CPU: what is on them is neither free nor in use, and tens of MB
-# come and go.
 setup_file() {
 	empty
-	echo 100000 >/proc/sys/vm/percpu_pagelist_high_fraction
+	short_lists
 }
 
 teardown_file() {
-	echo 0 >/proc/sys/vm/percpu_pagelist_high_fraction
+	usual_lists
 }
 
 setup() {

@@ -10,11 +10,11 @@ mb=880
 
 setup_file() {
 	empty
-	echo 100000 >/proc/sys/vm/percpu_pagelist_high_fraction
+	short_lists
 }
 
 teardown_file() {
-	echo 0 >/proc/sys/vm/percpu_pagelist_high_fraction
+	usual_lists
 }
 
 setup() {
