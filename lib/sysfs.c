@@ -316,7 +316,7 @@ int nr_sys_writable(struct nr_ctx *ctx, const char *fmt, ...)
 	return faccessat(ctx->rootfd, path, W_OK, AT_EACCESS) < 0 ? -errno : 0;
 }
 
-static int vfolder(struct nr_ctx *ctx, const char *fmt, va_list ap)
+static int NR_PRINTF(2, 0) vfolder(struct nr_ctx *ctx, const char *fmt, va_list ap)
 {
 	char path[NR_PATH_MAX];
 	int err = make_path(path, fmt, ap), fd;
