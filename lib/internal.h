@@ -331,6 +331,57 @@ void nr_inodes_clear(struct nr_inodes *set);
 
 /* backend_files.c; NULL is allowed */
 void nr_files_state_free(struct nr_files_state *files);
+/* rundir.c: /run/nodereclaim, below the sysroot. */
+/* A descriptor of the folder, or of @sub in it, which are made if they are not there and @make is
+ * asked for; or -errno: -EPERM, others may change it; -ENOENT, which is not logged. */
+int nr_rundir_open(struct nr_ctx *ctx, const char *sub, bool make);
+/* Files of such a folder. -EPERM, it is not a regular file that is ours alone. */
+/* A descriptor that holds the lock until it is closed; -ETIME, the deadline (nr_now()) came. */
+int nr_rundir_lock(int dir, const char *name, uint64_t deadline);
+/* Gives the text, NUL-terminated, for free(3); -EFBIG above @max bytes. */
+int nr_rundir_read(int dir, const char *name, size_t max, char **text, size_t *len);
+int nr_rundir_write(int dir, const char *name, const char *text, size_t len); /* all or nothing */
+bool nr_rundir_has(int dir, const char *name);
+int nr_rundir_remove(int dir, const char *name);
+int nr_rundir_set_aside(int dir, const char *name); /* as NAME.bad */
+
+/* settings.c */
+#define NR_SETTINGS 1
+struct nr_setting {
+	const char *name, *path;
+	uint64_t bits; /* that it may have */
+};
+const struct nr_setting *nr_setting_find(const char *name); /* NULL: there is none */
+/* 0; -EOPNOTSUPP, the kernel does not have it; -errno. */
+int nr_setting_read(struct nr_ctx *ctx, const struct nr_setting *setting, uint64_t *value);
+/* The same; -EINVAL, a value that it may not have; -EPROTO, the kernel did not take it. */
+int nr_setting_write(struct nr_ctx *ctx, const struct nr_setting *setting, uint64_t value);
+
+/* jobs.c: which of @jobs have processes on this host. 0 or -errno, -ETIME: nothing is known. */
+int nr_jobs_running(struct nr_ctx *ctx, const uint32_t *jobs, bool *running, size_t n,
+		    uint64_t deadline);
+
+/* ledgerfile.c */
+#define NR_BOOT_ID 37 /* with NUL */
+#define NR_LEDGER_HOLDERS_MAX 1024
+#define NR_LEDGER_BYTES_MAX (128u << 10)
+struct nr_ledger {
+	char boot[NR_BOOT_ID];
+	size_t n;
+	struct nr_ledger_entry entry[NR_SETTINGS];
+};
+bool nr_step_ok(const char *step); /* may stand in the file */
+/* The value before the first holder, with what its holders want. */
+uint64_t nr_ledger_wanted(const struct nr_ledger_entry *entry);
+struct nr_ledger_holder *nr_ledger_find_holder(struct nr_ledger_entry *entry, uint32_t job,
+					       const char *step);
+/* 0; -ENOSPC, there are too many; -ENOMEM. */
+int nr_ledger_add_holder(struct nr_ledger *ledger, struct nr_ledger_entry *entry,
+			 const struct nr_ledger_holder *holder);
+int nr_ledger_format(const struct nr_ledger *ledger, char **text, size_t *len); /* 0, -ENOMEM */
+/* @text is NUL-terminated. 0; -EBADMSG, it is no ledger; -EPROTO, it is one of a later release;
+ * -ENOMEM. */
+int nr_ledger_parse(const char *text, size_t len, struct nr_ledger **out);
 
 /* run.c */
 struct nr_result {

@@ -662,6 +662,114 @@ int nr_files(struct nr_ctx *ctx, const struct nr_files *files,
  */
 int nr_policy_apply(struct nr_ctx *ctx, enum nr_policy policy, const struct bitmask *nodes);
 
+/* ---------------------------------------------------------------- ledger (ledger.c) */
+
+/*
+ * Settings of the host that are changed while jobs run. They are shared by all jobs, so
+ * /run/nodereclaim/ledger, root's alone, says what each was before the first holder and who holds
+ * it: the value is that one with the bits that its holders want, and the last holder restores it.
+ *
+ * Any process may be killed at any time: what it was about to do is in the file before it is done,
+ * and the next call of nr_ledger_hold(), nr_ledger_release() or nr_ledger_restore() finishes it.
+ * Each of them also drops the holders whose job has no process on this host any more: no
+ * slurmstepd of its, and none in a control group of its.
+ *
+ * If the kernel has another value than was set, somebody else changed it: theirs stands, a warning
+ * is logged once, and the setting is not touched until its holders are gone. A file that is damaged
+ * or that others could have written is moved to ledger.bad with a warning, and no part of it is
+ * believed. A file of an earlier boot is dropped: a boot sets every setting anew.
+ *
+ * Settings: "zone_reclaim_mode", vm.zone_reclaim_mode, bits 1, 2 and 4 of
+ * Documentation/admin-guide/sysctl/vm.rst.
+ *
+ * All of these are for root, wait for each other up to @timeout_ms, and may be used by several
+ * processes and threads at once, each with a context of its own.
+ */
+enum nr_ledger_state {
+	NR_LEDGER_OURS,	   /* the kernel has what was set */
+	NR_LEDGER_PENDING, /* about to be changed, or somebody was killed just then */
+	NR_LEDGER_FOREIGN, /* somebody else changed it: left alone */
+	NR_LEDGER_STATES
+};
+const char *nr_ledger_state_name(enum nr_ledger_state state); /* "ours", ...; static */
+
+#define NR_STEP_NAME 32 /* with NUL */
+
+struct nr_ledger_holder {
+	uint32_t job;
+	char step[NR_STEP_NAME]; /* letters, digits and any of + . _ - */
+	uint64_t wants;		 /* bits, not 0 */
+	uint64_t since;		 /* CLOCK_BOOTTIME, seconds */
+};
+
+struct nr_ledger_entry {
+	const char *setting; /* static */
+	uint64_t before;     /* the first holder */
+	uint64_t from, set;  /* the last change */
+	enum nr_ledger_state state;
+	bool have_now; /* the kernel has this setting */
+	uint64_t now;
+	size_t n;
+	struct nr_ledger_holder *holder;
+};
+
+struct nr_ledger;
+
+/**
+ * nr_ledger_read - what is held now
+ * @out: the ledger, freed with nr_ledger_free()
+ *
+ * Changes nothing. Takes a sysroot.
+ *
+ * Return: 0, also without a ledger; -EACCES, not for root; -EPERM, it is not ours alone; -EBADMSG,
+ * it is damaged; -EPROTO, it is of a later release; -ENOMEM; -errno of reading.
+ */
+int nr_ledger_read(struct nr_ctx *ctx, struct nr_ledger **out);
+void nr_ledger_free(struct nr_ledger *ledger);
+size_t nr_ledger_count(const struct nr_ledger *ledger);
+const struct nr_ledger_entry *nr_ledger_at(const struct nr_ledger *ledger, size_t i);
+
+/**
+ * nr_ledger_hold - set bits of a setting for a step of a job that runs now
+ * @wants: the bits; a step that holds the setting already adds them
+ *
+ * Return: 0, the setting has these bits; -EOPNOTSUPP, the kernel does not have the setting; -EBUSY,
+ * somebody else changed it, or to a value that is not known; -ENOSPC, it has 1024 holders; -EINVAL;
+ * -EROFS with a sysroot; -ETIME, others held the ledger; and as nr_ledger_release(). Unless it is
+ * 0, the step holds nothing.
+ */
+int nr_ledger_hold(struct nr_ctx *ctx, const char *setting, uint32_t job, const char *step,
+		   uint64_t wants, unsigned int timeout_ms);
+
+/**
+ * nr_ledger_release - a step of a job holds nothing any more
+ * @step: NULL: no step of the job
+ *
+ * Return: 0, also if it held nothing; -EROFS with a sysroot; -ETIME; -EPERM, /run/nodereclaim is
+ * not ours alone; -EPROTO, the ledger is of a later release; -ENOMEM; -errno of reading or writing.
+ */
+int nr_ledger_release(struct nr_ctx *ctx, uint32_t job, const char *step, unsigned int timeout_ms);
+
+struct nr_ledger_done {
+	size_t dropped;	 /* holders */
+	size_t left;	 /* holders */
+	size_t restored; /* settings that have their first value again */
+	size_t foreign;	 /* settings that were left as somebody else set them */
+};
+
+/**
+ * nr_ledger_restore - finish what killed processes left behind
+ * @all:     drop every holder, also those of jobs that run
+ * @dry_run: only log what would be done; takes a sysroot
+ *
+ * What is done is logged as LOG_INFO and LOG_NOTICE.
+ *
+ * Return: as nr_ledger_release(). With @all unset -ETIME also if it took too long to look for the
+ * jobs' processes.
+ */
+int nr_ledger_restore(struct nr_ctx *ctx, bool all, bool dry_run, unsigned int timeout_ms,
+		      struct nr_ledger_done *done);
+
 #ifdef __cplusplus
 }
 #endif
