@@ -3,7 +3,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <libsmartcols.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,36 +153,14 @@ static int print_table(const struct groups *groups, bool json)
 
 int cmd_backends(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "help", no_argument, NULL, 'h' },
-		{ "json", no_argument, NULL, 'J' },
-		{ "sysroot", required_argument, NULL, 's' },
-		{ NULL, 0, NULL, 0 },
-	};
 	struct groups groups = { 0 };
 	const char *sysroot = NULL;
 	struct nr_ctx *ctx;
 	bool json = false;
-	int c, rc, code;
+	int rc, code;
 
-	while ((c = getopt_long(argc, argv, "hJs:", options, NULL)) != -1) {
-		switch (c) {
-		case 'h':
-			usage();
-			return CLI_MET;
-		case 'J':
-			json = true;
-			break;
-		case 's':
-			sysroot = optarg;
-			break;
-		default:
-			return usage_error("backends");
-		}
-	}
-	if (!no_more_arguments(argc, argv, optind))
-		return usage_error("backends");
-
+	if (!json_options(argc, argv, "backends", usage, &json, &sysroot, &code))
+		return code;
 	code = open_context(sysroot, LOG_WARNING, &ctx);
 	if (code != CLI_MET)
 		return code;

@@ -27,6 +27,8 @@ int cmd_cache(int argc, char **argv);
 int cmd_drop(int argc, char **argv);
 int cmd_backends(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
+int cmd_ledger(int argc, char **argv);
+int cmd_restore(int argc, char **argv);
 
 /* ---- common.c */
 
@@ -38,6 +40,11 @@ int usage_error(const char *command);
 
 /* Complains and returns false if argv[next] is there. */
 bool no_more_arguments(int argc, char **argv, int next);
+
+/* Reads the options of a command that has --json, --sysroot and --help only, and no arguments.
+ * Returns false if that was all, with the exit code. */
+bool json_options(int argc, char **argv, const char *command, void (*usage)(void), bool *json,
+		  const char **sysroot, int *code);
 
 /* Makes a context whose messages up to @priority go to standard error. Returns an exit code. */
 int open_context(const char *sysroot, int priority, struct nr_ctx **ctx);

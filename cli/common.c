@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +43,40 @@ bool no_more_arguments(int argc, char **argv, int next)
 	if (next >= argc)
 		return true;
 	complain("unexpected argument '%s'", printable(argv[next], shown, sizeof(shown)));
+	return false;
+}
+
+bool json_options(int argc, char **argv, const char *command, void (*usage)(void), bool *json,
+		  const char **sysroot, int *code)
+{
+	static const struct option options[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ "json", no_argument, NULL, 'J' },
+		{ "sysroot", required_argument, NULL, 's' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "hJs:", options, NULL)) != -1) {
+		switch (c) {
+		case 'h':
+			usage();
+			*code = CLI_MET;
+			return false;
+		case 'J':
+			*json = true;
+			break;
+		case 's':
+			*sysroot = optarg;
+			break;
+		default:
+			*code = usage_error(command);
+			return false;
+		}
+	}
+	if (no_more_arguments(argc, argv, optind))
+		return true;
+	*code = usage_error(command);
 	return false;
 }
 

@@ -25,6 +25,8 @@ static const struct command commands[] = {
 	{ "drop", "drop the page cache of files", cmd_drop },
 	{ "backends", "show what this kernel can do, and why not", cmd_backends },
 	{ "doctor", "check that everything is in place", cmd_doctor },
+	{ "ledger", "show the settings that are changed for jobs", cmd_ledger },
+	{ "restore", "put settings back that jobs have left changed", cmd_restore },
 };
 
 /*

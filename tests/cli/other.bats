@@ -22,12 +22,12 @@ load helper
 @test "--help and --version" {
 	nr --help
 	ends 0
-	[[ $output == *status*flush*cache*drop*backends*doctor* ]]
+	[[ $output == *status*flush*cache*drop*backends*doctor*ledger*restore* ]]
 	nr --version
 	ends 0
 	[[ $output =~ ^nodereclaim\ [0-9]+\.[0-9]+\.[0-9]+$ ]]
 	local command
-	for command in status flush cache drop backends doctor; do
+	for command in status flush cache drop backends doctor ledger restore; do
 		nr "$command" --help
 		ends 0
 		[[ ${lines[0]} == "Usage: nodereclaim $command "* ]]
