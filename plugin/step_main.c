@@ -28,6 +28,8 @@
 /* The plugin kills the helper; this is for when the plugin itself is gone. */
 #define SELF_DESTRUCT 10 /* seconds after the timeout */
 
+#define SWEEP_MS 100
+
 struct request {
 	const char *spec;
 	const char *step;
@@ -278,6 +280,14 @@ static int reclaim(struct nr_ctx *ctx, const struct nr_spec *spec, struct reques
 	return 0;
 }
 
+/* After the answer: the job does not wait for it, and who is killed here leaves it to the next. */
+static void sweep_settings(struct nr_ctx *ctx)
+{
+	struct nr_ledger_done done;
+
+	nr_ledger_restore(ctx, false, false, SWEEP_MS, &done);
+}
+
 int main(int argc, char **argv)
 {
 	struct request request = { 0 };
@@ -303,6 +313,7 @@ int main(int argc, char **argv)
 	} else {
 		nr_set_log(ctx, log_line, &request, LOG_NOTICE);
 		rc = reclaim(ctx, spec, &request);
+		sweep_settings(ctx);
 		nr_close(ctx);
 	}
 	nr_spec_free(spec);

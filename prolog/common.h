@@ -36,6 +36,8 @@ enum job_sharing { JOB_SHARING_UNKNOWN, JOB_SHARING_EXCLUSIVE, JOB_SHARING_SHARE
 /* What Slurm says about the job, checked. */
 struct job {
 	char prefix[160]; /* "job=12 uid=1000 partition=big " for the log */
+	bool have_id;
+	uint32_t id;
 	enum job_spec have_spec;
 	char spec[NR_SPEC_MAX + 1]; /* not checked: what the user wrote */
 	enum job_sharing sharing;
@@ -81,8 +83,6 @@ struct config {
  * what it does not say, or says wrongly, has its default. Sets the log level. */
 void config_load(struct config *config, const char *path);
 
-/* ---------------------------------------------------------------- guard.c */
-
 struct work {
 	const struct job *job;
 	const struct config *config;
@@ -95,6 +95,16 @@ struct program {
 	uint32_t (*deadline)(const struct config *config); /* seconds */
 	void (*work)(const struct work *work);
 };
+
+/* ---------------------------------------------------------------- settings.c */
+
+/* Finish what killed processes have left of host-wide settings, and drop jobs that have ended. */
+void settings_sweep(const struct work *work);
+
+/* The same, and the job at hand holds none any more. */
+void settings_release(const struct work *work);
+
+/* ---------------------------------------------------------------- guard.c */
 
 /* CLOCK_MONOTONIC in milliseconds. */
 uint64_t clock_ms(void);

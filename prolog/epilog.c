@@ -48,6 +48,7 @@ static void epilog_work(const struct work *work)
 	size_t lines = 0, left_out = 0;
 	int error;
 
+	settings_release(work);
 	if (!work->config->epilog.report)
 		return;
 	error = nr_open(&ctx, work->sysroot);

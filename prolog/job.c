@@ -100,8 +100,8 @@ void job_read(struct job *job)
 	uint32_t number;
 
 	memset(job, 0, sizeof(*job));
-	snprintf(job->prefix, sizeof(job->prefix), "job=%s uid=%s%s%s ",
-		 id && parse_number(id, &number) ? id : "?",
+	job->have_id = id && parse_number(id, &job->id);
+	snprintf(job->prefix, sizeof(job->prefix), "job=%s uid=%s%s%s ", job->have_id ? id : "?",
 		 uid && parse_number(uid, &number) ? uid : "?",
 		 partition && is_name(partition) ? " partition=" : "",
 		 partition && is_name(partition) ? partition : "");

@@ -143,6 +143,7 @@ static void prolog_work(const struct work *work)
 {
 	struct nr_spec *spec;
 
+	settings_sweep(work);
 	if (!work->config->prolog.enable) {
 		log_line(LOG_DEBUG, "left to the plugin: enable = no");
 		return;
