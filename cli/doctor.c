@@ -254,10 +254,16 @@ static void check_settings(struct doctor *doctor, const struct nr_host *host)
 static void check_policy(struct doctor *doctor, struct nr_ctx *ctx)
 {
 	int rc = nr_policy_apply(ctx, NR_POLICY_LOCAL, NULL);
+	char why[128];
+	uint64_t bits;
 
 	/* Started with a policy that cannot have the flag: the kernel has it */
 	if (rc == 0 || rc == -EALREADY)
 		finding(doctor, VERDICT_OK, "policy", "policy=local is in this kernel");
+	else if (rc == -EOPNOTSUPP && !nr_policy_host(ctx, &bits, why, sizeof(why)))
+		finding(doctor, VERDICT_OK, "policy",
+			"policy=local needs vm.zone_reclaim_mode, for jobs that may change it; see "
+			"allow_host_policy in spank_nodereclaim(8)");
 	else if (rc == -EOPNOTSUPP)
 		finding(doctor, VERDICT_OK, "policy",
 			"policy=local is not in this kernel, jobs that ask for it run without");

@@ -88,19 +88,6 @@ static bool has_swap(struct nr_ctx *ctx)
 	return kb > 0;
 }
 
-static bool is_classic(struct nr_ctx *ctx)
-{
-	char *text;
-	size_t len;
-	bool classic;
-
-	if (nr_sys_read(ctx, &text, &len, "sys/kernel/mm/lru_gen/enabled"))
-		return true;
-	classic = !(strtoul(text, NULL, 16) & 1);
-	free(text);
-	return classic;
-}
-
 struct blocks {
 	int nid;
 	uint64_t page, huge, bytes;
@@ -379,7 +366,7 @@ static int begin(struct pressure *p, uint64_t bytes)
 	p->anon = others_anon(p);
 	p->swapped = nr_host_swapped_out(ctx);
 	p->has_swap = has_swap(ctx);
-	p->classic = is_classic(ctx);
+	p->classic = nr_lru_is_classic(ctx);
 	if (nr_sys_read_u64(ctx, &p->huge, "sys/kernel/mm/transparent_hugepage/hpage_pmd_size"))
 		p->huge = 0;
 	p->gained = 0;

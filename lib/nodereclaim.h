@@ -662,6 +662,20 @@ int nr_files(struct nr_ctx *ctx, const struct nr_files *files,
  */
 int nr_policy_apply(struct nr_ctx *ctx, enum nr_policy policy, const struct bitmask *nodes);
 
+/**
+ * nr_policy_host - what does for all tasks of the host what NR_POLICY_LOCAL does for one
+ * @bits: of NR_ZONE_RECLAIM_MODE, for nr_ledger_hold(); set on success
+ * @why:  with -EOPNOTSUPP the reason, one line; at most @size bytes with NUL
+ *
+ * For kernels where nr_policy_apply() says -EOPNOTSUPP. Never bits that make the kernel write or
+ * swap for it. On the classic LRU bit 1 gave 99 % local memory to one thread, 85 % to two, as one
+ * task at a time may reclaim on a NUMA node (6.1 and 6.12); on the multi-gen LRU no more than
+ * without it. Takes a sysroot.
+ *
+ * Return: 0; -EOPNOTSUPP, no bits do that on this kernel; -errno of reading.
+ */
+int nr_policy_host(struct nr_ctx *ctx, uint64_t *bits, char *why, size_t size);
+
 /* ---------------------------------------------------------------- ledger (ledger.c) */
 
 /*
@@ -679,12 +693,14 @@ int nr_policy_apply(struct nr_ctx *ctx, enum nr_policy policy, const struct bitm
  * or that others could have written is moved to ledger.bad with a warning, and no part of it is
  * believed. A file of an earlier boot is dropped: a boot sets every setting anew.
  *
- * Settings: "zone_reclaim_mode", vm.zone_reclaim_mode, bits 1, 2 and 4 of
+ * Settings: NR_ZONE_RECLAIM_MODE, vm.zone_reclaim_mode, bits 1, 2 and 4 of
  * Documentation/admin-guide/sysctl/vm.rst.
  *
  * All of these are for root, wait for each other up to @timeout_ms, and may be used by several
  * processes and threads at once, each with a context of its own.
  */
+#define NR_ZONE_RECLAIM_MODE "zone_reclaim_mode"
+
 enum nr_ledger_state {
 	NR_LEDGER_OURS,	   /* the kernel has what was set */
 	NR_LEDGER_PENDING, /* about to be changed, or somebody was killed just then */

@@ -13,7 +13,7 @@
 
 static const struct nr_setting settings[NR_SETTINGS] = {
 	/* Documentation/admin-guide/sysctl/vm.rst: 1 reclaim, 2 write, 4 swap */
-	{ "zone_reclaim_mode", "proc/sys/vm/zone_reclaim_mode", 1 | 2 | 4 },
+	{ NR_ZONE_RECLAIM_MODE, "proc/sys/vm/zone_reclaim_mode", 1 | 2 | 4 },
 };
 
 const struct nr_setting *nr_setting_find(const char *name)

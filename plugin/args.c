@@ -85,13 +85,25 @@ static int parse_files_from(struct nrp_args *args, const char *arg, const char *
 	return 0;
 }
 
+static int parse_host_policy(struct nrp_args *args, const char *arg, const char *value)
+{
+	if (!nrp_host_policy_ok(value))
+		return bad(args, arg, "allowed: never, exclusive, always");
+	args->host_policy = value;
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	int (*parse)(struct nrp_args *args, const char *arg, const char *value);
 } table[] = {
-	{ "default", parse_default }, { "max_timeout", parse_max_timeout },
-	{ "allow", parse_allow },     { "helper", parse_helper },
-	{ "backend", parse_backend }, { "files_from", parse_files_from },
+	{ "default", parse_default },
+	{ "max_timeout", parse_max_timeout },
+	{ "allow", parse_allow },
+	{ "helper", parse_helper },
+	{ "backend", parse_backend },
+	{ "files_from", parse_files_from },
+	{ "allow_host_policy", parse_host_policy },
 };
 #define TABLE (sizeof(table) / sizeof(*table))
 
@@ -110,7 +122,7 @@ static int parse_one(struct nrp_args *args, const char *arg, unsigned int *seen)
 	}
 	return bad(args, arg,
 		   "unknown; allowed: default=SPEC, max_timeout=SECONDS, allow=ITEMS, "
-		   "helper=PATH, backend=NAME, files_from=PATHS");
+		   "helper=PATH, backend=NAME, files_from=PATHS, allow_host_policy=WHEN");
 }
 
 int nrp_args_parse(struct nrp_args *args, int argc, char **argv)
@@ -122,6 +134,7 @@ int nrp_args_parse(struct nrp_args *args, int argc, char **argv)
 		.helper = NR_LIBEXECDIR "/nodereclaim-step",
 		.max_timeout = DEFAULT_MAX_TIMEOUT,
 		.allow = NR_ITEMS_ALL,
+		.host_policy = NRP_HOST_EXCLUSIVE,
 	};
 	for (i = 0; i < argc; i++) {
 		err = parse_one(args, argv[i], &seen);

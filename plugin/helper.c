@@ -164,10 +164,22 @@ static bool starts_line(const char *text, const char *line)
 	return !strncmp(text, line, len) && text[len] == '\n';
 }
 
+/* Cuts a line off what is left of an answer. False: there is no end of it. */
+static bool take_line(char **text, char *line, size_t size)
+{
+	char *end = strchr(*text, '\n');
+
+	if (!end)
+		return false;
+	*end = '\0';
+	snprintf(line, size, "%s", *text);
+	*text = end + 1;
+	return true;
+}
+
 static bool parse_reply(struct reply *reply, struct nrp_answer *answer)
 {
-	char *second, *text;
-	size_t len;
+	char *text;
 
 	nrp_clean(reply->buf, reply->len, true);
 	reply->buf[reply->len] = '\0';
@@ -179,16 +191,10 @@ static bool parse_reply(struct reply *reply, struct nrp_answer *answer)
 		answer->status = NRP_FAILED;
 	else
 		return false;
-	second = strchr(reply->buf, '\n') + 1;
-	text = strchr(second, '\n');
-	if (!text)
+	text = strchr(reply->buf, '\n') + 1;
+	if (!take_line(&text, answer->reason, sizeof(answer->reason)) ||
+	    !take_line(&text, answer->policy, sizeof(answer->policy)))
 		return false;
-	*text++ = '\0';
-	len = strlen(second);
-	if (len >= sizeof(answer->reason))
-		len = sizeof(answer->reason) - 1;
-	memcpy(answer->reason, second, len);
-	answer->reason[len] = '\0';
 	answer->text = strdup(text);
 	return true;
 }
@@ -234,11 +240,10 @@ static void run(const struct nrp_request *request, const char *path, struct repl
 		struct nrp_answer *answer)
 {
 	char spec[NR_SPEC_MAX + 16], given[48], cpus[32], job[32], step[64], timeout[32];
-	char backend[64], files_from[NR_PATHS_TEXT_MAX + 16];
-	char *argv[] = {
-		"nodereclaim-step", spec, given, cpus, job, step, timeout, NULL, NULL, NULL
-	};
-	int fd[2], argc = 7, err;
+	char host_policy[32], backend[64], files_from[NR_PATHS_TEXT_MAX + 16];
+	char *argv[] = { "nodereclaim-step", spec, given, cpus, job, step, timeout,
+			 host_policy,	     NULL, NULL,  NULL };
+	int fd[2], argc = 8, err;
 	pid_t pid;
 
 	snprintf(spec, sizeof(spec), "--spec=%s", request->spec);
@@ -247,6 +252,7 @@ static void run(const struct nrp_request *request, const char *path, struct repl
 	snprintf(job, sizeof(job), "--job=%" PRIu32, request->job);
 	snprintf(step, sizeof(step), "--step=%s", request->step);
 	snprintf(timeout, sizeof(timeout), "--timeout=%u", request->timeout);
+	snprintf(host_policy, sizeof(host_policy), "--host-policy=%s", request->host_policy);
 	if (request->backend) {
 		snprintf(backend, sizeof(backend), "--backend=%s", request->backend);
 		argv[argc++] = backend;

@@ -27,6 +27,7 @@ struct nrp_args {
 	unsigned int allow;	  /* enum nr_item bits that users may ask for */
 	const char *backend;	  /* NULL: the best that there is */
 	const char *files_from;	  /* nr_paths_parse(); NULL: none */
+	const char *host_policy;  /* NRP_HOST_... */
 	bool off;		  /* an argument is bad, error says which */
 	char error[NRP_ERR];
 };
@@ -66,6 +67,7 @@ int nrp_allocator_init_post_opt(spank_t spank);
 int nrp_remote_init(spank_t spank, int argc, char **argv);
 int nrp_remote_user_init(spank_t spank);
 int nrp_remote_task_init(spank_t spank);
+int nrp_remote_exit(void);
 
 int nrp_slurmd_init(int argc, char **argv);
 
@@ -103,11 +105,13 @@ struct nrp_request {
 	const char *step;
 	unsigned int timeout;		  /* seconds */
 	const char *backend, *files_from; /* NULL: not given */
+	const char *host_policy;	  /* NRP_HOST_... */
 };
 
 struct nrp_answer {
 	enum nrp_status status;
 	char reason[NRP_REASON_MAX]; /* one line; empty if there is nothing to say */
+	char policy[NRP_REASON_MAX]; /* the third line of protocol.h */
 	char *text;		     /* for the user, may be empty; NULL if there is none */
 };
 

@@ -15,11 +15,17 @@
 #define STEP_EXTERN 0xfffffffcu
 #define STEP_INTERACTIVE 0xfffffffau
 
+#define RELEASE_MS 1000
+
 static struct nrp_args args;
 
 /* What user_init leaves for the tasks, which are forked later. NULL: nothing to do. */
 static struct nr_spec *spec;
 static struct nrp_answer answer;
+
+/* Whose settings of the host are released at the end of the step. */
+static uint32_t job;
+static char step_name[16];
 
 int nrp_remote_init(spank_t spank, int argc, char **argv)
 {
@@ -57,30 +63,31 @@ static struct nr_spec *read_spec(const char *user_text)
 	return NULL;
 }
 
-static const char *step_name(uint32_t id, char *buf, size_t size)
+static void name_step(uint32_t id)
 {
 	if (id == STEP_BATCH)
-		return "batch";
-	if (id == STEP_INTERACTIVE)
-		return "interactive";
-	snprintf(buf, size, "%" PRIu32, id);
-	return buf;
+		strcpy(step_name, "batch");
+	else if (id == STEP_INTERACTIVE)
+		strcpy(step_name, "interactive");
+	else
+		snprintf(step_name, sizeof(step_name), "%" PRIu32, id);
 }
 
-static void run_helper(spank_t spank, const char *text, uint32_t step)
+static void run_helper(spank_t spank, const char *text)
 {
-	char name[16];
 	struct nrp_request request = {
 		.helper = args.helper,
 		.spec = text,
-		.step = step_name(step, name, sizeof(name)),
+		.step = step_name,
 		.timeout = spec->timeout,
 		.backend = args.backend,
 		.files_from = args.files_from,
+		.host_policy = args.host_policy,
 	};
 	uint16_t cpus; /* its type in spank.h */
 
-	spank_get_item(spank, S_JOB_ID, &request.job);
+	spank_get_item(spank, S_JOB_ID, &job);
+	request.job = job;
 	/* 0 where Slurm does not manage memory (SelectTypeParameters=CR_Core) */
 	if (spank_get_item(spank, S_STEP_ALLOC_MEM, &request.given_mb) != ESPANK_SUCCESS)
 		request.given_mb = 0;
@@ -133,7 +140,8 @@ int nrp_remote_user_init(spank_t spank)
 		plugin_is_off();
 		return 0;
 	}
-	run_helper(spank, text ? text : args.default_spec, step);
+	name_step(step);
+	run_helper(spank, text ? text : args.default_spec);
 	tell();
 	return 0;
 }
@@ -188,6 +196,11 @@ static int set_policy(bool first_here)
 	return err;
 }
 
+static bool holds(void)
+{
+	return !strncmp(answer.policy, NRP_POLICY_HOST, strlen(NRP_POLICY_HOST));
+}
+
 /* The user hears it once per step, the log of each host once. */
 static void tell_policy(spank_t spank, const char *what)
 {
@@ -200,6 +213,24 @@ static void tell_policy(spank_t spank, const char *what)
 		slurm_info("node-reclaim: %s: policy=local: %s", nrp_host(), what);
 }
 
+/* The helper has said what the whole host does, or why it does not. */
+static void tell_host_policy(spank_t spank)
+{
+	const size_t word = strlen(NRP_POLICY_HOST);
+	char text[NRP_REASON_MAX + 32];
+
+	_Static_assert(sizeof(NRP_POLICY_HOST) == sizeof(NRP_POLICY_NONE), "both are cut off");
+	if (holds()) {
+		/* As it should be, so only for who wants to know */
+		if (spec->verbosity == NR_VERBOSITY_VERBOSE)
+			tell_policy(spank, answer.policy + word);
+		return;
+	}
+	snprintf(text, sizeof(text), "%s, the job runs without",
+		 answer.policy[0] ? answer.policy + word : "this kernel cannot do that");
+	tell_policy(spank, text);
+}
+
 static void apply_policy(spank_t spank, bool first_here)
 {
 	int err = set_policy(first_here);
@@ -207,7 +238,7 @@ static void apply_policy(spank_t spank, bool first_here)
 	if (!err || !first_here)
 		return;
 	if (err == -EOPNOTSUPP)
-		tell_policy(spank, "this kernel cannot do that, the job runs without");
+		tell_host_policy(spank);
 	else if (err != -EALREADY)
 		slurm_error("node-reclaim: %s: no memory policy: %s", nrp_host(), strerror(-err));
 	else if (spec->policy == NR_POLICY_LOCAL)
@@ -234,5 +265,21 @@ int nrp_remote_task_init(spank_t spank)
 	}
 	if (spec->policy != NR_POLICY_NONE)
 		apply_policy(spank, task == 0);
+	return 0;
+}
+
+/* Of a helper that gave no answer it is not known what it has done. Where this is not reached, the
+ * next nodereclaim-step, Prolog or Epilog does it. */
+int nrp_remote_exit(void)
+{
+	struct nr_ctx *ctx;
+
+	if (!step_name[0] || (!holds() && answer.status != NRP_NO_RESULT))
+		return 0;
+	if (nr_open(&ctx, NULL))
+		return 0;
+	nr_set_log(ctx, log_line, NULL, LOG_NOTICE);
+	nr_ledger_release(ctx, job, step_name, RELEASE_MS);
+	nr_close(ctx);
 	return 0;
 }

@@ -40,6 +40,11 @@ int slurm_spank_user_init(spank_t spank, int argc, char **argv)
 	return spank_context() == S_CTX_REMOTE ? nrp_remote_user_init(spank) : 0;
 }
 
+int slurm_spank_exit(spank_t spank, int argc, char **argv)
+{
+	return spank_context() == S_CTX_REMOTE ? nrp_remote_exit() : 0;
+}
+
 int slurm_spank_task_init(spank_t spank, int argc, char **argv)
 {
 	return spank_context() == S_CTX_REMOTE ? nrp_remote_task_init(spank) : 0;

@@ -6,8 +6,7 @@
  * user's supplementary groups and working directory. See protocol.h for what it answers.
  */
 #include "config.h"
-#include "nodereclaim.h"
-#include "protocol.h"
+#include "step.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,17 +28,6 @@
 #define SELF_DESTRUCT 10 /* seconds after the timeout */
 
 #define SWEEP_MS 100
-
-struct request {
-	const char *spec;
-	const char *step;
-	uint64_t given_mb;
-	uint64_t cpus; /* 0: not known */
-	uint64_t job;
-	uint64_t timeout; /* seconds */
-	const char *backend;
-	struct nr_paths *files_from;
-};
 
 static _Noreturn void not_for_you(void)
 {
@@ -76,6 +64,7 @@ static bool read_arguments(int argc, char **argv, struct request *request)
 		{ "job", required_argument, NULL, 'j' },
 		{ "step", required_argument, NULL, 'p' },
 		{ "timeout", required_argument, NULL, 't' },
+		{ "host-policy", required_argument, NULL, 'h' },
 		{ "backend", required_argument, NULL, 'b' },
 		{ "files-from", required_argument, NULL, 'f' },
 		{ 0 },
@@ -106,6 +95,10 @@ static bool read_arguments(int argc, char **argv, struct request *request)
 		case 't':
 			good = read_number(optarg, 1, NR_TIMEOUT_MAX, &request->timeout);
 			break;
+		case 'h':
+			request->host_policy = optarg;
+			good = nrp_host_policy_ok(optarg);
+			break;
 		case 'b':
 			good = !request->backend;
 			request->backend = optarg;
@@ -122,8 +115,8 @@ static bool read_arguments(int argc, char **argv, struct request *request)
 		seen++;
 	}
 	/* The plugin gives each of the others once */
-	return good && optind == argc && seen - optional == 6 && request->spec && request->step &&
-	       request->timeout;
+	return good && optind == argc && seen - optional == 7 && request->spec && request->step &&
+	       request->timeout && request->host_policy;
 }
 
 /* Nothing of the user's may be left: groups, folder, limits, open files. */
@@ -192,9 +185,10 @@ static void log_kept(struct request *request)
 	kept_count = 0;
 }
 
-static void say(struct request *request, const char *status, const char *reason, const char *text)
+static void say(struct request *request, const char *status, const char *reason, const char *policy,
+		const char *text)
 {
-	printf("%s\n%s\n%s", status, reason, text);
+	printf("%s\n%s\n%s\n%s", status, reason, policy, text);
 	fflush(stdout);
 	/* The plugin waits for the end of the pipe, not for syslog */
 	fclose(stdout);
@@ -210,14 +204,14 @@ failed(struct request *request, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(reason, sizeof(reason), fmt, ap);
 	va_end(ap);
-	say(request, NRP_PROTOCOL_FAILED, reason, "");
+	say(request, NRP_PROTOCOL_FAILED, reason, "", "");
 	log_line(request, LOG_ERR, reason);
 	return 0;
 }
 
 /* What the plugin shows to the user, by the verbosity that the user chose. */
 static void answer(struct request *request, const struct nr_spec *spec,
-		   const struct nr_result *result)
+		   const struct nr_result *result, const char *policy)
 {
 	char *reason = NULL, *text = NULL;
 
@@ -226,7 +220,7 @@ static void answer(struct request *request, const struct nr_spec *spec,
 	if (spec->verbosity == NR_VERBOSITY_VERBOSE && nr_report_text(result, &text))
 		text = NULL;
 	say(request, nr_result_missing(result) ? NRP_PROTOCOL_SHORT : NRP_PROTOCOL_MET,
-	    reason ? reason : "", text ? text : "");
+	    reason ? reason : "", policy, text ? text : "");
 	free(reason);
 	free(text);
 }
@@ -253,7 +247,7 @@ static int reclaim(struct nr_ctx *ctx, const struct nr_spec *spec, struct reques
 	};
 	struct nr_binding *binding = NULL;
 	struct nr_result *result = NULL;
-	char nodes[128], *line = NULL;
+	char nodes[128], policy[NRP_REASON_MAX] = "", *line = NULL;
 	int err;
 
 	err = nr_binding_from_pid(ctx, 0, &binding);
@@ -266,13 +260,15 @@ static int reclaim(struct nr_ctx *ctx, const struct nr_spec *spec, struct reques
 	}
 	nr_set_format(binding->reachable, nodes, sizeof(nodes));
 	err = nr_run(ctx, spec, binding, request->given_mb << 20, &options, &result);
+	if (result && spec->policy == NR_POLICY_LOCAL)
+		step_hold_policy(ctx, request, binding, policy, sizeof(policy));
 	nr_binding_free(binding);
 	if (err == -ERANGE)
 		return failed(request, "nodes= has a NUMA node that is not the step's; it has %s",
 			      nodes);
 	if (!result)
 		return failed(request, "cannot free page cache: %s", strerror(-err));
-	answer(request, spec, result);
+	answer(request, spec, result, policy);
 	if (!nr_report_line(result, &line))
 		log_line(request, LOG_INFO, line);
 	free(line);

@@ -48,7 +48,38 @@ experiment() {
 	check_up
 }
 
-@test "policy=local says once that the kernel cannot, and the step runs" {
+# By a setting of the whole host, and nothing is freed before
+local_step() {
+	lru "$1"
+	plugin_args max_timeout=120 allow_host_policy=always
+	fill_node 0
+	count before
+	step 0 --node-reclaim=1K,policy=local "$NR_TOOLS/alloc" --small 600 >"$out" 2>"$LAB/user/err"
+	count after
+	cat "$LAB/user/err"
+	paste -sd ' ' "$out"
+}
+
+@test "policy=local by vm.zone_reclaim_mode, and back after the step: classic LRU" {
+	local out=$LAB/user/out try
+	local_step classic
+	[[ ! -s $LAB/user/err ]]
+	(($(local_percent 0 "$out") >= 99)) || fail "$(local_percent 0 "$out") % are local"
+	(($(rose pswpout) == 0)) || fail "$(rose pswpout) pages were swapped out"
+	for ((try = 0; try < 100 && $(</proc/sys/vm/zone_reclaim_mode); try++)); do sleep 0.1; done
+	[[ $(</proc/sys/vm/zone_reclaim_mode) == 0 && ! -e /run/nodereclaim/ledger ]]
+}
+
+@test "policy=local with the multi-gen LRU: the kernel cannot, and nothing is changed" {
+	local out=$LAB/user/out
+	[[ $lrus == *mglru* ]] || skip "this kernel has the classic LRU only"
+	local_step mglru
+	[[ $(<"$LAB/user/err") == *"policy=local: this kernel cannot do that: with the multi-gen LRU"*"the job runs without" ]]
+	[[ $(</proc/sys/vm/zone_reclaim_mode) == 0 && ! -e /run/nodereclaim/ledger ]]
+}
+
+@test "policy=local says once that the job has a part of the host, and the step runs" {
+	lru classic
 	step 0 -n2 -c1 --node-reclaim=10M,policy=local echo ran >"$LAB/user/out" 2>"$LAB/user/err"
 	cat "$LAB/user/err"
 	[[ $(grep -cx ran "$LAB/user/out") == 2 && $(grep -c 'policy=local' "$LAB/user/err") == 1 ]]

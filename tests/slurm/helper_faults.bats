@@ -185,7 +185,7 @@ job_runs() {
 @test "leaves a child that holds the pipe" {
 	fake 755 <<-'EOF'
 	(exec -a "$0" sleep 1000) &
-	printf 'nodereclaim 1 failed\nleft a child\n'
+	printf 'nodereclaim 1 failed\nleft a child\n\n'
 	EOF
 	job_runs
 }
@@ -207,7 +207,7 @@ job_runs() {
 		grep -E '^(Uid|Gid)' /proc/\$\$/status
 		cat /proc/\$\$/cgroup
 	} >$LAB/helpers/seen
-	printf 'nodereclaim 1 met\n\n'
+	printf 'nodereclaim 1 met\n\n\n'
 	EOF
 	user env EVIL=1 LD_LIBRARY_PATH=/tmp srun --node-reclaim=all true
 	cat "$LAB/helpers/fds" "$LAB/helpers/seen"

@@ -35,7 +35,7 @@ teardown() {
 	for arg in nonsense nonsense=1 default default=nonsense default=help max_timeout= max_timeout=0 \
 		max_timeout=-1 max_timeout=3601 max_timeout=1x allow= allow=nonsense allow=all,,auto \
 		helper helper= helper=relative backend= backend=nonsense files_from= files_from=tmp \
-		files_from=/tmp/../etc files_from=/tmp,,/var =; do
+		files_from=/tmp/../etc files_from=/tmp,,/var allow_host_policy= allow_host_policy=some =; do
 		echo "argument: $arg"
 		plugin_args default=all "$arg"
 		user srun --node-reclaim=all echo ran >"$LAB/user/out" 2>"$LAB/user/err"
@@ -107,11 +107,11 @@ teardown() {
 }
 
 @test "backend= and files_from= go to the helper, which knows them" {
-	printf '#!/bin/bash\nprintf "nodereclaim 1 met\\n\\n%%s\\n" "$*"\n' >"$LAB/helpers/words"
+	printf '#!/bin/bash\nprintf "nodereclaim 1 met\\n\\n\\n%%s\\n" "$*"\n' >"$LAB/helpers/words"
 	chmod 755 "$LAB/helpers/words"
 	plugin_args backend=syscall files_from=/scratch,/tmp "helper=$LAB/helpers/words"
 	user srun --node-reclaim=1K,verbose true 2>"$LAB/user/err"
-	grep -q -- '--backend=syscall --files-from=/scratch,/tmp' "$LAB/user/err"
+	grep -q -- '--host-policy=exclusive --backend=syscall --files-from=/scratch,/tmp' "$LAB/user/err"
 	# This kernel has no such call, and nothing else may be used
 	plugin_args backend=syscall files_from=/scratch,/tmp
 	snap before

@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include <numaif.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -335,6 +336,52 @@ START_TEST(bad_nodes)
 }
 END_TEST
 
+/* ---- the whole host */
+
+#define MODE_FILE "proc/sys/vm/zone_reclaim_mode"
+#define LRU_FOLDER "sys/kernel/mm/lru_gen"
+
+static const struct {
+	const char *mode, *lru;
+	int err;
+	const char *why;
+} hosts[] = {
+	{ "0\n", NULL, 0, NULL },
+	{ "0\n", "0x0000\n", 0, NULL },
+	{ "7\n", "0x0006\n", 0, NULL }, /* bit 0 is the switch */
+	{ "0\n", "0x0007\n", EOPNOTSUPP, "multi-gen LRU" },
+	{ "0\n", "0x0001\n", EOPNOTSUPP, "multi-gen LRU" },
+	{ NULL, "0x0000\n", EOPNOTSUPP, "this kernel has no vm.zone_reclaim_mode" },
+	{ NULL, "0x0007\n", EOPNOTSUPP, "this kernel has no vm.zone_reclaim_mode" },
+	{ "much\n", NULL, EBADMSG, NULL },
+};
+
+START_TEST(whole_host)
+{
+	char *root = copy_tree("two-sockets"), folder[256], why[256] = "";
+	struct nr_ctx *ctx;
+	uint64_t bits = 99;
+	int err;
+
+	if (hosts[_i].mode)
+		put(root, MODE_FILE, hosts[_i].mode);
+	else
+		drop(root, MODE_FILE);
+	snprintf(folder, sizeof(folder), "%s/" LRU_FOLDER, root);
+	ck_assert_int_eq(mkdir(folder, 0755), 0);
+	if (hosts[_i].lru)
+		put(root, LRU_FOLDER "/enabled", hosts[_i].lru);
+	ctx = open_tree(root);
+	err = nr_policy_host(ctx, &bits, why, sizeof(why));
+	ck_assert_int_eq(err, -hosts[_i].err);
+	/* Never 2 and 4, which write and swap */
+	ck_assert_uint_eq(bits, err ? 99 : 1);
+	ck_assert_msg(!hosts[_i].why == !*why, "%s", why);
+	ck_assert_msg(!hosts[_i].why || strstr(why, hosts[_i].why), "%s", why);
+	nr_close(ctx);
+}
+END_TEST
+
 Suite *suite(void)
 {
 	Suite *s = suite_create("policy");
@@ -350,6 +397,7 @@ Suite *suite(void)
 	tcase_add_test(t, bind_to_own);
 	tcase_add_test(t, keeps_anothers);
 	tcase_add_test(t, bad_nodes);
+	tcase_add_loop_test(t, whole_host, 0, ARRAY_SIZE(hosts));
 	suite_add_tcase(s, t);
 	return s;
 }
