@@ -72,8 +72,7 @@ void step_hold_policy(struct nr_ctx *ctx, const struct request *request,
 		say(&line, NRP_POLICY_HOST, "by vm.zone_reclaim_mode=%" PRIu64 " of the whole host",
 		    bits);
 	else if (err == -EBUSY)
-		say(&line, NRP_POLICY_NONE,
-		    "vm.zone_reclaim_mode was changed by somebody else while jobs had it");
+		say(&line, NRP_POLICY_NONE, "somebody else has set vm.zone_reclaim_mode");
 	else
 		say(&line, NRP_POLICY_NONE, "vm.zone_reclaim_mode cannot be held: %s",
 		    strerror(-err));

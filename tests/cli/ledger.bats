@@ -250,3 +250,14 @@ recorded() {
 			--config=$BATS_TEST_TMPDIR/conf" 1 0'
 	echo "# ${lines[0]}" >&3
 }
+
+@test "killed at any system call: the helper of a step" {
+	[ ! -e /sys/kernel/mm/node_reclaim ] || skip "this kernel can do policy=local for one task"
+	! grep -q '[1357]$' /sys/kernel/mm/lru_gen/enabled 2>/dev/null || skip "this kernel uses the multi-gen LRU"
+	private '
+		run_jobs 12
+		before() { :; }
+		kill_points before "$NR_STAGE/libexec/nodereclaim/nodereclaim-step --spec=1K,policy=local
+			--given-mb=0 --cpus=0 --job=12 --step=0 --timeout=5 --host-policy=always" 0 1'
+	echo "# ${lines[0]}" >&3
+}
