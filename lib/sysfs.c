@@ -387,9 +387,16 @@ int nr_sys_list(struct nr_ctx *ctx, int (*fn)(void *data, const char *name), voi
 		close(fd);
 		return err;
 	}
-	while (!err && (entry = readdir(dir)))
+	while (!err) {
+		errno = 0;
+		entry = readdir(dir);
+		if (!entry) {
+			err = -errno;
+			break;
+		}
 		if (entry->d_name[0] != '.')
 			err = fn(data, entry->d_name);
+	}
 	closedir(dir);
 	return err;
 }

@@ -65,4 +65,33 @@ kill_points() {
 	echo "$((n - 2)) points"
 }
 
+# fault_points BEFORE COMMAND OLD NEW: the same where each call in turn fails instead, and COMMAND goes
+# on. It never crashes; what it says with its exit status is so, if it is STRICT about that.
+fault_points() {
+	local before=$1 command=$2 old=$3 new=$4 n=0 calls=1 rc errors=(5 12 24 28) # EIO ENOMEM EMFILE ENOSPC
+	while ((n++ < calls)); do
+		nr restore --all >/dev/null 2>&1
+		echo 0 >$setting
+		$before
+		rc=0
+		# shellcheck disable=SC2086 # the command's words
+		"$NR_TOOLS/killat" -e "${errors[n % 4]}" "$n" $command >/dev/null 2>/run/killat || rc=$?
+		calls=$(sed -n 's/^killat: \([0-9]*\)$/\1/p' /run/killat)
+		((rc < 128)) || { echo "exit status $rc with error ${errors[n % 4]} of call $n"; exit 1; }
+		case $(value) in "$old" | "$new") ;; *) is "$new" "call $n failed" ;; esac
+		if [ -n "${STRICT-}" ]; then
+			if [ $rc = 0 ]; then is "$new" "call $n failed, and all is well"; else is "$old" "call $n failed"; fi
+		fi
+		[ ! -e $ledger ] || nr ledger >/dev/null || { echo "damaged after $n"; exit 1; }
+		timeout 5 $command >/dev/null 2>&1 || { echo "the next run after $n: $?"; exit 1; }
+		is "$new" "next run after $n"
+		[ ! -e $ledger.bad ] || { echo "ledger.bad after $n"; exit 1; }
+		nr restore --all >/dev/null 2>&1
+		is 0 "restored after $n"
+		empty
+	done
+	[ $n -gt 30 ] || { echo "only $n system calls"; exit 1; }
+	echo "$n points"
+}
+
 "$@"

@@ -251,13 +251,52 @@ recorded() {
 	echo "# ${lines[0]}" >&3
 }
 
-@test "killed at any system call: the helper of a step" {
+# A helper that holds zone_reclaim_mode
+by_the_host() {
 	[ ! -e /sys/kernel/mm/node_reclaim ] || skip "this kernel can do policy=local for one task"
 	! grep -q '[1357]$' /sys/kernel/mm/lru_gen/enabled 2>/dev/null || skip "this kernel uses the multi-gen LRU"
+	export step="$NR_STAGE/libexec/nodereclaim/nodereclaim-step --spec=1K,policy=local --given-mb=0
+		--cpus=0 --job=12 --step=0 --timeout=5 --host-policy=always"
+}
+
+@test "killed at any system call: the helper of a step" {
+	by_the_host
 	private '
 		run_jobs 12
 		before() { :; }
-		kill_points before "$NR_STAGE/libexec/nodereclaim/nodereclaim-step --spec=1K,policy=local
-			--given-mb=0 --cpus=0 --job=12 --step=0 --timeout=5 --host-policy=always" 0 1'
+		kill_points before "$step" 0 1'
+	echo "# ${lines[0]}" >&3
+}
+
+@test "any system call fails: who holds it and is told so, does; who is not, does not" {
+	[ "$(uname -m)" = x86_64 ] || skip "killat -e is for x86-64"
+	private '
+		run_jobs 12 13
+		before() { hold 12 0 1; }
+		STRICT=1 fault_points before "$NR_TOOLS/hold 13 0 2" 1 3'
+	echo "# ${lines[0]}" >&3
+}
+
+@test "any system call fails: the last holder, the epilog, restore" {
+	[ "$(uname -m)" = x86_64 ] || skip "killat -e is for x86-64"
+	printf '%s\n' "[epilog]" "report = no" >"$BATS_TEST_TMPDIR/conf"
+	private '
+		run_jobs 12
+		before() { hold 12 0 1; }
+		fault_points before "$NR_TOOLS/hold -r 12" 1 0
+		fault_points before "env -i SLURM_JOB_ID=12 $NR_STAGE/libexec/nodereclaim/nodereclaim-epilog
+			--config=$BATS_TEST_TMPDIR/conf" 1 0
+		before() { hold 14 0 5; }
+		fault_points before "$NR_STAGE/sbin/nodereclaim restore --stale" 5 0'
+	echo "# ${lines[*]}" >&3
+}
+
+@test "any system call fails: the helper of a step" {
+	[ "$(uname -m)" = x86_64 ] || skip "killat -e is for x86-64"
+	by_the_host
+	private '
+		run_jobs 12
+		before() { :; }
+		fault_points before "$step" 0 1'
 	echo "# ${lines[0]}" >&3
 }
