@@ -33,11 +33,14 @@ void log_library(void *data, int priority, const char *message);
 enum job_spec { JOB_SPEC_NONE, JOB_SPEC_GIVEN, JOB_SPEC_TOO_LONG };
 enum job_sharing { JOB_SHARING_UNKNOWN, JOB_SHARING_EXCLUSIVE, JOB_SHARING_SHARED };
 
+#define JOB_NAME_MAX 64 /* letters, digits and any of . _ - */
+
 /* What Slurm says about the job, checked. */
 struct job {
 	char prefix[160]; /* "job=12 uid=1000 partition=big " for the log */
 	bool have_id;
 	uint32_t id;
+	char partition[JOB_NAME_MAX + 1], account[JOB_NAME_MAX + 1]; /* empty: not known */
 	enum job_spec have_spec;
 	char spec[NR_SPEC_MAX + 1]; /* not checked: what the user wrote */
 	enum job_sharing sharing;
@@ -79,9 +82,10 @@ struct config {
 	int log_level;
 };
 
-/* Read @path, or the installed nodereclaim.conf if it is NULL. What is wrong with it is logged;
- * what it does not say, or says wrongly, has its default. Sets the log level. */
-void config_load(struct config *config, const char *path);
+/* Read @path, or the installed nodereclaim.conf if it is NULL, as it is for @job: sections of its
+ * account and its partition. What is wrong with it is logged; what it does not say, or says
+ * wrongly, has its default. Sets the log level. */
+void config_load(struct config *config, const char *path, const struct job *job);
 
 struct work {
 	const struct job *job;

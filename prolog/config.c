@@ -21,8 +21,15 @@
 /* Faults that are named in the log: a file that is not ours at all shall not flood it. */
 #define FAULTS_MAX 50
 
+/* What a section is about, in the order in which they are read: what comes later overrides. */
+enum scope { SCOPE_HOST, SCOPE_ACCOUNT, SCOPE_PARTITION, SCOPES };
+
 struct reader {
 	struct config *config;
+	struct config *others; /* takes what is for other jobs */
+	const struct job *job;
+	enum scope
+		scope; /* that is read now; SCOPE_HOST looks at all lines and names their faults */
 	const char *path, *text;
 	size_t len, pos;
 	int line;
@@ -46,7 +53,7 @@ fault(struct reader *r, int line, const char *format, ...)
 	char text[512];
 	va_list args;
 
-	if (r->faults++ >= FAULTS_MAX)
+	if (r->scope != SCOPE_HOST || r->faults++ >= FAULTS_MAX)
 		return;
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
@@ -214,11 +221,42 @@ static const struct key keys[] = {
 	{ "log", "level", set_level },
 };
 
+/* [partition "NAME"] and [account "NAME"]: the keys of [prolog] for these jobs. */
+static enum scope scope_of(const struct reader *r, const char *section, bool *applies)
+{
+	static const char *const words[SCOPES] = { NULL, "account \"", "partition \"" };
+	const char *const names[SCOPES] = { NULL, r->job->account, r->job->partition };
+
+	for (enum scope scope = SCOPE_ACCOUNT; scope < SCOPES; scope++) {
+		const size_t word = strlen(words[scope]), len = strlen(section);
+		const size_t name = strlen(names[scope]);
+
+		if (strncmp(section, words[scope], word))
+			continue;
+		/* Neither an empty name nor one without its end: inih cuts long ones */
+		if (len < word + 2 || section[len - 1] != '"')
+			break;
+		*applies = len == word + name + 1 && !memcmp(section + word, names[scope], name);
+		return scope;
+	}
+	*applies = true;
+	return SCOPE_HOST;
+}
+
 static int handle_key(void *data, const char *section, const char *name, const char *value)
 {
 	struct reader *r = data;
-	bool known_section = false;
+	bool known_section = false, applies;
+	const enum scope scope = scope_of(r, section, &applies);
+	struct config *config = scope == SCOPE_HOST ? r->config : r->others;
 
+	if (scope != SCOPE_HOST)
+		section = "prolog";
+	if (r->scope != SCOPE_HOST) {
+		if (scope != r->scope || !applies)
+			return 1;
+		config = r->config;
+	}
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
 		const char *allowed;
 
@@ -227,7 +265,7 @@ static int handle_key(void *data, const char *section, const char *name, const c
 		known_section = true;
 		if (strcmp(name, keys[i].name))
 			continue;
-		allowed = keys[i].set(r->config, value);
+		allowed = keys[i].set(config, value);
 		if (allowed)
 			fault(r, r->line, "bad value \"%s\" of %s, %s; allowed: %s", value, name,
 			      keys[i].set == set_allow ? no_own_spec : "ignored", allowed);
@@ -240,7 +278,9 @@ static int handle_key(void *data, const char *section, const char *name, const c
 	} else if (r->bad_section_line != r->section_line) {
 		r->bad_section_line = r->section_line;
 		fault(r, r->section_line,
-		      "unknown section [%s], ignored; known: [prolog], [epilog], [log]", section);
+		      "unknown section [%s], ignored; known: [prolog], [partition \"NAME\"], "
+		      "[account \"NAME\"], [epilog], [log]",
+		      section);
 	}
 	return 1;
 }
@@ -337,32 +377,47 @@ static char *read_file(const char *path, bool must_exist, size_t *len)
 	return text;
 }
 
-void config_load(struct config *config, const char *path)
+static void read_scope(struct reader *r, enum scope scope)
+{
+	int line;
+
+	r->scope = scope;
+	r->pos = 0;
+	r->line = 0;
+	r->section_line = 0;
+	if (r->len >= 3 && !memcmp(r->text, "\xef\xbb\xbf", 3)) /* byte order mark */
+		r->pos = 3;
+	line = ini_parse_stream(read_line, r, handle_key, r);
+	if (line > 0)
+		fault(r, line, "not \"key = value\", ignored");
+	else if (line < 0)
+		log_line(LOG_WARNING, "%s: %s", r->path, strerror(ENOMEM));
+}
+
+void config_load(struct config *config, const char *path, const struct job *job)
 {
 	const struct config defaults = {
 		.prolog = { .enable = true, .allow = NR_ITEMS_ALL, .deadline = DEADLINE_DEFAULT },
 		.epilog = { .report = true, .deadline = DEADLINE_DEFAULT },
 		.log_level = LOG_INFO,
 	};
+	struct config others = defaults;
 	struct reader r = { .config = config,
+			    .others = &others,
+			    .job = job,
 			    .path = path ? path : NR_SYSCONFDIR "/nodereclaim.conf" };
 	char *text = read_file(r.path, path != NULL, &r.len);
-	int line;
 
 	*config = defaults;
 	if (!text)
 		return;
 	r.text = text;
-	if (r.len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3)) /* byte order mark */
-		r.pos = 3;
-	line = ini_parse_stream(read_line, &r, handle_key, &r);
-	if (line > 0)
-		fault(&r, line, "not \"key = value\", ignored");
-	else if (line < 0)
-		log_line(LOG_WARNING, "%s: %s", r.path, strerror(ENOMEM));
+	for (enum scope scope = SCOPE_HOST; scope < SCOPES; scope++)
+		read_scope(&r, scope);
 	if (r.faults > FAULTS_MAX)
 		log_line(LOG_WARNING, "%s: %d more faults not shown", r.path,
 			 r.faults - FAULTS_MAX);
+	nr_paths_free(others.prolog.files_from);
 	free(text);
 	log_set_level(config->log_level);
 }

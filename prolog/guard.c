@@ -103,7 +103,7 @@ static void run_child(const struct program *program, const struct arguments *arg
 		if (dup2(null, fd) < 0)
 			close(fd);
 
-	config_load(&config, arguments->config);
+	config_load(&config, arguments->config, job);
 	work.deadline = start + (uint64_t)program->deadline(&config) * 1000;
 	if (write(to_guard, &work.deadline, sizeof(work.deadline)) < 0)
 		log_line(LOG_WARNING, "the guard takes no deadline: %s", strerror(errno));

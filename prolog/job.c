@@ -10,7 +10,6 @@
 
 #include "common.h"
 
-#define NAME_MAX_BYTES 64
 #define DIGITS_MAX 10 /* of a number with 32 bits */
 
 static const char *next_number(const char *text, uint32_t *number)
@@ -81,9 +80,9 @@ static enum job_sharing sharing(void)
 
 static bool is_name(const char *text)
 {
-	size_t len = strnlen(text, NAME_MAX_BYTES + 1);
+	size_t len = strnlen(text, JOB_NAME_MAX + 1);
 
-	if (len == 0 || len > NAME_MAX_BYTES)
+	if (len == 0 || len > JOB_NAME_MAX)
 		return false;
 	for (size_t i = 0; i < len; i++)
 		if (!isalnum((unsigned char)text[i]) && !strchr("._-", text[i]))
@@ -91,20 +90,28 @@ static bool is_name(const char *text)
 	return true;
 }
 
+/* Empty if Slurm does not say it, or not as a name. */
+static void read_name(const char *variable, char name[JOB_NAME_MAX + 1])
+{
+	const char *text = getenv(variable);
+
+	snprintf(name, JOB_NAME_MAX + 1, "%s", text && is_name(text) ? text : "");
+}
+
 void job_read(struct job *job)
 {
 	const char *id = getenv("SLURM_JOB_ID"), *uid = getenv("SLURM_JOB_UID");
-	const char *partition = getenv("SLURM_JOB_PARTITION");
 	const char *spec = getenv("SPANK_NODE_RECLAIM");
 	const char *cpus = getenv("SLURM_JOB_CPUS_PER_NODE");
 	uint32_t number;
 
 	memset(job, 0, sizeof(*job));
 	job->have_id = id && parse_number(id, &job->id);
+	read_name("SLURM_JOB_PARTITION", job->partition);
+	read_name("SLURM_JOB_ACCOUNT", job->account);
 	snprintf(job->prefix, sizeof(job->prefix), "job=%s uid=%s%s%s ", job->have_id ? id : "?",
 		 uid && parse_number(uid, &number) ? uid : "?",
-		 partition && is_name(partition) ? " partition=" : "",
-		 partition && is_name(partition) ? partition : "");
+		 job->partition[0] ? " partition=" : "", job->partition);
 	if (spec) {
 		size_t len = strnlen(spec, NR_SPEC_MAX + 1);
 

@@ -72,10 +72,10 @@ refused() {
 }
 
 @test "an unknown section is named once" {
-	config '[partition "big"]' 'default = 1G' 'enable = no' '[prolog]' 'enable = no'
+	config '[queue "big"]' 'default = 1G' 'enable = no' '[prolog]' 'enable = no'
 	whole_host
 	ends_well
-	says "$conf:3: unknown section [partition \"big\"], ignored"
+	says "$conf:3: unknown section [queue \"big\"], ignored"
 	lines 2
 }
 
@@ -219,4 +219,71 @@ refused() {
 	says "$conf:99: unknown section [s49]"
 	says_not "$conf:101:"
 	says "$conf: 2950 more faults not shown"
+}
+
+# job_of PARTITION [ACCOUNT]: a job over the whole host there
+job_of() {
+	whole_host SLURM_JOB_PARTITION="$1" ${2:+SLURM_JOB_ACCOUNT="$2"}
+	ends_well
+	says_not "$conf:"
+}
+
+@test "[partition \"NAME\"]: for jobs of that partition, wherever it stands" {
+	config '[partition "big"]' 'enable = whole-host' '[prolog]' 'enable = no' '[partition "small"]' 'default = 1K'
+	job_of big
+	says_not 'enable = no'
+	for other in small bi bigger BIG ''; do
+		job_of "$other"
+		says 'enable = no'
+	done
+}
+
+# wants PERCENT: of NUMA node 0's memory, as SPEC says
+wants() {
+	local total need
+	total=$(sed -n 's/.*MemTotal: *\([0-9]*\) kB/\1/p' /sys/devices/system/node/node0/meminfo)
+	need=$(sed -n 's/.*node0_need=\([0-9]*\).*/\1/p' <<<"$output")
+	(((need + total * 512 / 100) / (total * 1024 / 100) == $1))
+}
+
+@test "a partition's line comes before its account's, and that before [prolog]" {
+	config '[partition "big"]' 'default = 4%' '[account "physics"]' 'default = 3%' 'enable = whole-host' \
+		'[prolog]' 'default = 2%' 'enable = no' '[partition "night"]' 'enable = no'
+	job_of big physics
+	says_not 'enable = no'
+	wants 4
+	job_of small physics
+	wants 3
+	for args in "big chemistry" "small chemistry" "night physics" big; do
+		# shellcheck disable=SC2086 # two words
+		job_of $args
+		says 'enable = no'
+	done
+}
+
+@test "what is wrong in a partition's section is named, once, whatever the job's partition" {
+	config '[partition "big"]' 'default = 5X' 'nonsense = 1' 'max_timeout = 5' '[partition big]' 'x = 1' \
+		'[partition ""]' 'x = 1' '[account "physics]' 'x = 1' \
+		'[partition "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz"]' 'x = 1'
+	for partition in big small; do
+		whole_host SLURM_JOB_PARTITION=$partition
+		ends_well
+		says "$conf:4: bad value \"5X\" of default"
+		says "$conf:5: unknown key \"nonsense\""
+		says "$conf:7: unknown section [partition big], ignored; known: [prolog], [partition \"NAME\"], "
+		says "$conf:9: unknown section"
+		says "$conf:11: unknown section"
+		says "$conf:13: unknown section"
+		[ "$(grep -c "$conf" <<<"$output")" -eq 6 ]
+	done
+}
+
+@test "a bad allow in a partition's section is a limit for its jobs" {
+	config '[partition "big"]' 'allow = siez'
+	whole_host SLURM_JOB_PARTITION=big SPANK_NODE_RECLAIM=1K
+	ends_well
+	says 'does not allow'
+	whole_host SLURM_JOB_PARTITION=small SPANK_NODE_RECLAIM=1K
+	ends_well
+	says_not 'does not allow'
 }
