@@ -668,8 +668,8 @@ int nr_policy_apply(struct nr_ctx *ctx, enum nr_policy policy, const struct bitm
  * @why:  with -EOPNOTSUPP the reason, one line; at most @size bytes with NUL
  *
  * For kernels where nr_policy_apply() says -EOPNOTSUPP. Never bits that make the kernel write or
- * swap for it. On the classic LRU bit 1 gave 99 % local memory to one thread, 85 % to two, as one
- * task at a time may reclaim on a NUMA node (6.1 and 6.12); on the multi-gen LRU no more than
+ * swap for it. On the classic LRU bit 1 gave 98 to 99 % local memory to one thread, 85 % to two, as
+ * one task at a time may reclaim on a NUMA node (6.1 and 6.12); on the multi-gen LRU no more than
  * without it. Takes a sysroot.
  *
  * Return: 0; -EOPNOTSUPP, no bits do that on this kernel; -errno of reading.
