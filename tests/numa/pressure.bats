@@ -102,8 +102,8 @@ just_enough() {
 	gone=$(lost cache0)
 	echo "# $BATS_TEST_DESCRIPTION: 409600 kB needed, $gone kB freed, $(($(blocks) - was)) kB in huge-page blocks" >&3
 	jq -e '.nodes[0] | .backend == "pressure" and .end == "done"' "$BATS_TEST_TMPDIR/json"
-	# kswapd goes on to the high watermark, and what is on the lists of CPUs is made up for
-	((gone >= 400 * 1024 * 99 / 100 && gone <= 400 * 1024 + 32768)) || fail "$gone kB went"
+	# Once woken, kswapd goes on until it looks again: a sixth more at the most, see nodereclaim(8)
+	((gone >= 400 * 1024 * 99 / 100 && gone <= 400 * 1024 * 7 / 6)) || fail "$gone kB went"
 	unharmed
 	(($(blocks) - was >= 400 * 1024 * 9 / 10))
 }
