@@ -331,6 +331,7 @@ void nr_inodes_clear(struct nr_inodes *set);
 
 /* backend_files.c; NULL is allowed */
 void nr_files_state_free(struct nr_files_state *files);
+
 /* lru.c; true also where the kernel has no other */
 bool nr_lru_is_classic(struct nr_ctx *ctx);
 

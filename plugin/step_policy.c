@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The plugin waits as long for an answer after the time limit, see NRP_GRACE_MS */
+/* Less than NRP_GRACE_MS, which the plugin waits for an answer after the time limit */
 #define HOLD_MS 300
 
 struct line {

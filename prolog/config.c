@@ -28,8 +28,8 @@ struct reader {
 	struct config *config;
 	struct config *others; /* takes what is for other jobs */
 	const struct job *job;
-	enum scope
-		scope; /* that is read now; SCOPE_HOST looks at all lines and names their faults */
+	/* That is read now; SCOPE_HOST looks at all lines and names their faults */
+	enum scope scope;
 	const char *path, *text;
 	size_t len, pos;
 	int line;

@@ -38,26 +38,35 @@ end_jobs() {
 }
 trap end_jobs EXIT
 
-# kill_points BEFORE COMMAND: kills what COMMAND runs at every system call in turn, each time after
-# BEFORE. Whatever the point, the value is one of OLD and NEW; the next run of COMMAND gets to NEW
-# without waiting for a lock, and when the jobs are over the setting is 0 and nothing is left.
+afresh() {
+	nr restore --all >/dev/null 2>&1
+	echo 0 >$setting
+	"$1"
+}
+
+# repaired COMMAND NEW N: after call N, the next run of COMMAND gets to NEW without waiting for a lock,
+# and when the jobs are over the setting is 0 and nothing is left
+repaired() {
+	[ ! -e $ledger ] || nr ledger >/dev/null || { echo "damaged after $3"; exit 1; }
+	timeout 5 $1 >/dev/null 2>&1 || { echo "the next run after $3: $?"; exit 1; }
+	is "$2" "next run after $3"
+	[ ! -e $ledger.bad ] || { echo "ledger.bad after $3"; exit 1; }
+	nr restore --all >/dev/null 2>&1
+	is 0 "restored after $3"
+	empty
+}
+
+# kill_points BEFORE COMMAND OLD NEW: kills what COMMAND runs at every system call in turn, each time after
+# BEFORE. Whatever the point, the value is one of OLD and NEW, and all is repaired.
 kill_points() {
 	local before=$1 command=$2 old=$3 new=$4 n rc=137
 	for ((n = 1; rc == 137; n++)); do
-		nr restore --all >/dev/null 2>&1
-		echo 0 >$setting
-		$before
+		afresh "$before"
 		rc=0
 		# shellcheck disable=SC2086 # the command's words
 		"$NR_TOOLS/killat" "$n" $command >/dev/null 2>&1 || rc=$?
 		case $(value) in "$old" | "$new") ;; *) is "$new" "killed at $n" ;; esac
-		[ ! -e $ledger ] || nr ledger >/dev/null || { echo "damaged after $n"; exit 1; }
-		timeout 5 $command >/dev/null 2>&1 || { echo "the next run after $n: $?"; exit 1; }
-		is "$new" "next run after $n"
-		[ ! -e $ledger.bad ] || { echo "ledger.bad after $n"; exit 1; }
-		nr restore --all >/dev/null 2>&1
-		is 0 "restored after $n"
-		empty
+		repaired "$command" "$new" "$n"
 	done
 	# The last one came to its end
 	[ $rc = 0 ] || { echo "exit status $rc at $n"; exit 1; }
@@ -70,9 +79,7 @@ kill_points() {
 fault_points() {
 	local before=$1 command=$2 old=$3 new=$4 n=0 calls=1 rc errors=(5 12 24 28) # EIO ENOMEM EMFILE ENOSPC
 	while ((n++ < calls)); do
-		nr restore --all >/dev/null 2>&1
-		echo 0 >$setting
-		$before
+		afresh "$before"
 		rc=0
 		# shellcheck disable=SC2086 # the command's words
 		"$NR_TOOLS/killat" -e "${errors[n % 4]}" "$n" $command >/dev/null 2>/run/killat || rc=$?
@@ -82,13 +89,7 @@ fault_points() {
 		if [ -n "${STRICT-}" ]; then
 			if [ $rc = 0 ]; then is "$new" "call $n failed, and all is well"; else is "$old" "call $n failed"; fi
 		fi
-		[ ! -e $ledger ] || nr ledger >/dev/null || { echo "damaged after $n"; exit 1; }
-		timeout 5 $command >/dev/null 2>&1 || { echo "the next run after $n: $?"; exit 1; }
-		is "$new" "next run after $n"
-		[ ! -e $ledger.bad ] || { echo "ledger.bad after $n"; exit 1; }
-		nr restore --all >/dev/null 2>&1
-		is 0 "restored after $n"
-		empty
+		repaired "$command" "$new" "$n"
 	done
 	[ $n -gt 30 ] || { echo "only $n system calls"; exit 1; }
 	echo "$n points"

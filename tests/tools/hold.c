@@ -22,16 +22,6 @@ static void say(void *data, int priority, const char *message)
 	fprintf(stderr, "hold: %s\n", message);
 }
 
-static uint64_t number(const char *text)
-{
-	char *end;
-	unsigned long long value = strtoull(text, &end, 10);
-
-	if (end == text || *end)
-		die("%s: not a number", text);
-	return value;
-}
-
 int main(int argc, char **argv)
 {
 	const bool release = argc > 2 && !strcmp(argv[1], "-r");
@@ -47,10 +37,10 @@ int main(int argc, char **argv)
 		die("%s", strerror(-err));
 	nr_set_log(ctx, say, NULL, LOG_INFO);
 	if (release)
-		err = nr_ledger_release(ctx, (uint32_t)number(argv[2]), argv[3], TIMEOUT_MS);
+		err = nr_ledger_release(ctx, (uint32_t)parse_number(argv[2]), argv[3], TIMEOUT_MS);
 	else
-		err = nr_ledger_hold(ctx, "zone_reclaim_mode", (uint32_t)number(argv[1]), argv[2],
-				     number(argv[3]), TIMEOUT_MS);
+		err = nr_ledger_hold(ctx, NR_ZONE_RECLAIM_MODE, (uint32_t)parse_number(argv[1]),
+				     argv[2], parse_number(argv[3]), TIMEOUT_MS);
 	nr_close(ctx);
 	if (err)
 		die("%s", strerror(-err));

@@ -214,16 +214,6 @@ static int stopped(struct task *task, int status)
 	return signal;
 }
 
-static unsigned long number(const char *text)
-{
-	char *end;
-	unsigned long n = strtoul(text, &end, 10);
-
-	if (end == text || *end)
-		die("%s: not a number", text);
-	return n;
-}
-
 int main(int argc, char **argv)
 {
 	int status, result = 0, signal;
@@ -231,7 +221,7 @@ int main(int argc, char **argv)
 	pid_t child, tid;
 
 	if (argc > 3 && !strcmp(argv[1], "-e")) {
-		error = (long)number(argv[2]);
+		error = (long)parse_number(argv[2]);
 		argc -= 2;
 		argv += 2;
 	}
@@ -239,7 +229,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: killat [-e ERRNO] N COMMAND [ARGUMENT]...\n");
 		return 2;
 	}
-	at = number(argv[1]);
+	at = parse_number(argv[1]);
 	child = fork();
 	if (child < 0)
 		die("fork: %s", strerror(errno));

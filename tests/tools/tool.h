@@ -27,6 +27,17 @@ __attribute__((format(printf, 1, 2), noreturn)) static inline void die(const cha
 	exit(1);
 }
 
+/* A number from the command line. */
+static inline uint64_t parse_number(const char *text)
+{
+	char *end;
+	unsigned long long value = strtoull(text, &end, 10);
+
+	if (end == text || *end)
+		die("%s: not a number", text);
+	return value;
+}
+
 /* A size in MB from the command line, as bytes. */
 static inline size_t parse_mb(const char *text)
 {

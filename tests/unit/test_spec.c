@@ -351,7 +351,7 @@ START_TEST(random_texts)
 	char text[256], err[256];
 	int i, rc;
 
-	const int rounds = getenv("NR_FEW") ? 1000 : 10000; /* few under valgrind */
+	const int rounds = getenv("NR_FEW") ? 1000 : 50000; /* few under valgrind */
 
 	for (i = 0; i < rounds; i++) {
 		text[0] = '\0';
